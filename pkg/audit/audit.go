@@ -27,7 +27,7 @@ type Options struct {
 	Exclusions
 }
 
-// Exclusions are the findings to exclude.
+// Exclusions lists the findings to exclude.
 type Exclusions struct {
 	// Allow lists the IDs of the rules that are not applied.
 	Allow []string
@@ -109,7 +109,7 @@ func distinct(findings []validate.Finding) []validate.Finding {
 	})
 }
 
-// sortFindings sorts findings by severity, and keeps the order of those with the same severity.
+// sortFindings sorts findings by severity. The sort is stable.
 func sortFindings(findings []validate.Finding) {
 	slices.SortStableFunc(findings, func(a, b validate.Finding) int { return cmp.Compare(Rank(a.Severity), Rank(b.Severity)) })
 }
@@ -132,7 +132,7 @@ func Live(objects []controllers.Object, namespace string, e Exclusions) *validat
 	return result
 }
 
-// check applies the rules to all objects. It returns the findings and the number of excluded ones.
+// check applies the rules to all objects. It returns the findings and the number of excluded findings.
 func check(s *state, e Exclusions) (found []validate.Found, allowed int) {
 	for i := range s.Objects {
 		o := &s.Objects[i]
@@ -154,7 +154,7 @@ func check(s *state, e Exclusions) (found []validate.Found, allowed int) {
 	return found, allowed
 }
 
-// excludes reports whether a rule does not apply to an object, which may be nil if it is not deployed.
+// excludes reports whether a rule does not apply to an object. The object may be nil if it is not deployed.
 func (e Exclusions) excludes(rule string, o *Object, id controllers.ID) bool {
 	if slices.Contains(e.Allow, rule) {
 		return true
@@ -165,7 +165,7 @@ func (e Exclusions) excludes(rule string, o *Object, id controllers.ID) bool {
 	return slices.ContainsFunc(e.exceptions, func(exception Exception) bool { return exception.matches(rule, e.path, id) })
 }
 
-// Find returns the rule with an ID.
+// Find returns the rule with the given ID.
 func Find(id string) (Rule, bool) {
 	for _, r := range Rules() {
 		if r.ID == id {

@@ -11,7 +11,7 @@ import (
 
 func imageFilters(_ *state, o *Object) []hit {
 	return when(fluxKind(o) == "ImagePolicy" && !has(o, "spec.filterTags"), hit{
-		field: "spec", message: "tags of any form may be selected", fix: "set spec.filterTags.pattern",
+		field: "spec", message: "any tag may be selected", fix: "set spec.filterTags.pattern",
 	})
 }
 
@@ -40,7 +40,7 @@ func clusterSizes(_ *state, o *Object) []hit {
 	})
 }
 
-// The rules about workloads, except those that package review contains.
+// The rules about workloads that package review does not contain.
 
 func mutableImages(s *state, o *Object) []hit {
 	if s.ofFlux(o) {

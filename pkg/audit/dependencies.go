@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// missingDependencies finds objects that need a CustomResourceDefinition, ConfigMap or Secret of another owner, which may not
-// have applied it yet.
+// missingDependencies finds objects that require a CustomResourceDefinition, ConfigMap or Secret that another owner applies,
+// possibly later.
 func missingDependencies(s *state, o *Object) []hit {
 	if controllers.IsRemote(o.Owner.Object) {
 		return nil
@@ -18,7 +18,7 @@ func missingDependencies(s *state, o *Object) []hit {
 	owner := controllers.IDOf(o.Owner.Object)
 	if installers := s.crds[kind{o.ID.Group, o.ID.Kind}]; len(installers) == 1 && !s.ordered(owner, installers[0]) {
 		found = append(found, hit{
-			field: "kind", message: fmt.Sprintf("%s installs the CustomResourceDefinition, and %s does not depend on it", installers[0], owner),
+			field: "kind", message: fmt.Sprintf("%s does not depend on %s, which installs the CustomResourceDefinition", owner, installers[0]),
 			fix: s.remedy(owner, installers[0]),
 		})
 	}
@@ -28,7 +28,7 @@ func missingDependencies(s *state, o *Object) []hit {
 			continue
 		}
 		found = append(found, hit{
-			field: at.field, message: fmt.Sprintf("%s applies %s, and %s does not depend on it", appliers[0], at.id, o.ID), fix: s.remedy(o.ID, appliers[0]),
+			field: at.field, message: fmt.Sprintf("%s does not depend on %s, which applies %s", o.ID, appliers[0], at.id), fix: s.remedy(o.ID, appliers[0]),
 		})
 	}
 	return found

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// File is the file in the root of a repository that lists its exceptions.
+// File is the name of the file with exceptions in the root of a repository.
 const File = ".flux-audit.yaml"
 
 // Exception selects the objects to which a rule does not apply. Empty fields match everything; other fields are patterns of
@@ -28,7 +28,7 @@ type Exception struct {
 	Name      string `json:"name,omitempty"`
 	// Path is the directory of a cluster.
 	Path string `json:"path,omitempty"`
-	// Reason is not evaluated.
+	// Reason explains the exception and has no effect.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -82,7 +82,7 @@ var validated = []string{
 	verdict.RuleUnknownField, verdict.RuleSchema, verdict.RuleCEL, verdict.RuleAPIVersion, verdict.RuleServer,
 }
 
-// IDs returns the IDs of all rules, those of package validate last.
+// IDs returns the IDs of all rules, with the rules of package validate last.
 func IDs() []string {
 	var ids []string
 	for _, r := range Rules() {
@@ -91,7 +91,7 @@ func IDs() []string {
 	return append(ids, validated...)
 }
 
-// Check returns an error for the first ID that no rule has.
+// Check returns an error for the first unknown rule ID.
 func Check(ids []string) error {
 	for _, id := range ids {
 		if !slices.Contains(IDs(), id) {

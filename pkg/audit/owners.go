@@ -31,7 +31,7 @@ func waits(s *state, o *Object) []hit {
 
 func waiting(o *Object) bool { return text(o, "spec.wait") == "true" || has(o, "spec.healthChecks") }
 
-// longInterval is the longest interval that is also a good timeout and retry interval.
+// longInterval is the longest interval that is also suitable as the timeout and the retry interval.
 const longInterval = 10 * time.Minute
 
 func timeouts(_ *state, o *Object) []hit {
@@ -187,7 +187,8 @@ func settingsOf(o *Object) []setting {
 	return found
 }
 
-// watchLabels finds ConfigMaps and Secrets with values, except generated ones, whose names change with their data.
+// watchLabels finds ConfigMaps and Secrets with values. It skips generated objects, because their names change with
+// their data.
 func watchLabels(s *state, o *Object) []hit {
 	reader, read := s.readers[o.ID]
 	return when(read && o.GetLabels()[watchLabel] != "Enabled" && !repository.Generated(o.ID.Name), hit{

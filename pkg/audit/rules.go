@@ -39,22 +39,22 @@ var own = []Rule{
 		Reason: "An attacker on the network path can replace what Flux applies. Use https, ssh, or a registry with TLS.",
 	},
 	{
-		ID: "unpinned-chart", Severity: validate.Warning, Summary: "A release has no version of its chart.", find: unpinnedCharts,
+		ID: "unpinned-chart", Severity: validate.Warning, Summary: "A release does not pin its chart version.", find: unpinnedCharts,
 		Reason: "Without a version, or with \"*\", latest or a branch of a GitRepository, each new chart version is installed without a commit. " +
 			"Set a version or a range such as 1.x.",
 	},
 	{
-		ID: "helm-repository-oci", Severity: validate.Note, Summary: "A HelmRepository is of type oci.", find: ociRepositories,
+		ID: "helm-repository-oci", Severity: validate.Note, Summary: "A HelmRepository has the type oci.", find: ociRepositories,
 		Reason: "The type is in maintenance mode. An OCIRepository with spec.chartRef of the HelmRelease supports digests, verification and events.",
 	},
 	{
-		ID: "registry-provider", Severity: validate.Note, Summary: "A registry of a cloud provider is used without credentials.", find: registryProviders,
+		ID: "registry-provider", Severity: validate.Note, Summary: "A cloud provider's registry is used without credentials.", find: registryProviders,
 		Reason: "With spec.provider, the controller authenticates with the workload identity of its pod. Without it, and without a Secret, a private " +
-			"registry refuses the request.",
+			"registry rejects the request.",
 	},
 	{
 		ID: "git-provider", Severity: validate.Note, Summary: "A repository on GitHub is fetched with a token.", find: gitProviders,
-		Reason: "A personal access token belongs to a user, and does not work without that user. A GitHub App (spec.provider: github) belongs to the organization.",
+		Reason: "A personal access token belongs to a user, and stops working when the user is removed. A GitHub App (spec.provider: github) belongs to the organization.",
 	},
 	{
 		ID: "prune", Severity: validate.Warning, Summary: "A Kustomization does not prune objects that are removed from Git.", find: prunes,
@@ -65,7 +65,7 @@ var own = []Rule{
 		Reason: "Without spec.wait or spec.healthChecks it is ready as soon as its objects are applied, and the others start before the objects are ready.",
 	},
 	{
-		ID: "timeout", Severity: validate.Note, Summary: "A Kustomization that waits has no timeout.", find: timeouts,
+		ID: "timeout", Severity: validate.Note, Summary: "A Kustomization with health checks has no timeout.", find: timeouts,
 		Reason: "The default of spec.timeout is the interval: with an interval of 1h, a failed rollout is reported after an hour.",
 	},
 	{
@@ -98,7 +98,7 @@ var own = []Rule{
 	},
 	{
 		ID: "create-namespace", Severity: validate.Note, Summary: "A HelmRelease creates its namespace.", find: createdNamespaces,
-		Reason: "Such a namespace has no labels, for example for pod security, and stays after the release. Add the Namespace to Git.",
+		Reason: "The namespace then has no labels, such as those for Pod Security, and is not deleted with the release. Add the Namespace to Git.",
 	},
 	{
 		ID: "storage-namespace", Severity: validate.Note, Summary: "A release is stored in a different namespace than its objects.", find: storageNamespaces,
@@ -121,7 +121,7 @@ var own = []Rule{
 		Reason: "The controller is cluster-admin by default. With spec.serviceAccountName, the permissions of the tenant apply.",
 	},
 	{
-		ID: "image-filter", Severity: validate.Note, Summary: "An ImagePolicy accepts tags of any form.", find: imageFilters,
+		ID: "image-filter", Severity: validate.Note, Summary: "An ImagePolicy does not filter tags.", find: imageFilters,
 		Reason: "spec.filterTags selects the tags that are meant for deployment. Without it, a tag such as 99.0.0-test may be selected.",
 	},
 	{

@@ -66,7 +66,7 @@ func contains(value string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(value, part) })
 }
 
-// credentialNames lists the words with which the names of credential fields end.
+// credentialNames lists the suffixes of credential field names.
 var credentialNames = [][]string{
 	{"password"}, {"passwd"}, {"pwd"}, {"passphrase"}, {"token"}, {"apikey"}, {"api", "key"}, {"access", "key"}, {"private", "key"}, {"client", "secret"},
 	{"connection", "string"},

@@ -44,7 +44,7 @@ func host(address string) string {
 	return name
 }
 
-// anyVersion reports whether a range contains all versions.
+// anyVersion reports whether a range matches all versions.
 func anyVersion(version string) bool {
 	switch strings.ToLower(strings.TrimSpace(version)) {
 	case "", "*", "x", "latest", ">=0", ">=0.0.0", ">0.0.0", ">0":
@@ -53,7 +53,7 @@ func anyVersion(version string) bool {
 	return false
 }
 
-// unpinnedCharts finds releases whose chart has any version.
+// unpinnedCharts finds releases that do not pin the chart version.
 func unpinnedCharts(s *state, o *Object) []hit {
 	const fix = "set a version, or a range such as 1.x"
 	k, flux := o.ID.Flux()

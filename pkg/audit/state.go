@@ -45,7 +45,7 @@ type state struct {
 	byID map[controllers.ID]*Object
 	// live is set for the objects of a cluster, which are Flux objects only.
 	live bool
-	// crds maps each kind to the owners of its CustomResourceDefinition.
+	// crds maps each kind to the owners that apply its CustomResourceDefinition.
 	crds map[kind][]controllers.ID
 	// appliers maps an object to the owners that apply it. tenants holds the namespaces with a tenant label.
 	appliers map[controllers.ID][]controllers.ID

@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// access is the access of the cluster to the repository: a key or token that
-// the host accepts and the source Secret has.
+// access grants the cluster access to the repository with a key or token that is stored in the
+// source Secret and registered on the host.
 type access struct {
 	plan       *Plan
 	progress   Progress
@@ -34,14 +34,14 @@ type access struct {
 	changed bool
 }
 
-// sourceKey is the SSH key that source-controller reads the repository with.
+// sourceKey is the SSH key with which source-controller reads the repository.
 type sourceKey struct {
 	pair sshkey.Pair
 	// needsAccess is set if the user or the host has to grant the key access.
 	needsAccess bool
 	// replaces is set if the key replaces one that source-controller uses.
 	replaces bool
-	// previous is the public key that the cluster had.
+	// previous is the cluster's previous public key.
 	previous string
 }
 
@@ -81,8 +81,7 @@ func (a *access) prepareHostKey(ctx context.Context) error {
 	return nil
 }
 
-// chooseKey uses the given key, else the one that the cluster has, else a new
-// one.
+// chooseKey uses the given key, else the key in the cluster, else a new key.
 func (a *access) chooseKey(ctx context.Context) error {
 	if a.plan.Key.Private != nil {
 		return a.useGivenKey(strings.TrimSpace(secretData(a.cluster.secret)[publicKey]))
@@ -134,7 +133,7 @@ func (a *access) repositoryChanged() bool {
 	return true
 }
 
-// grantAccess grants the cluster's key access to the repository. It asks the user
+// grantAccess grants the cluster's key access to the repository. It prompts the user
 // only if the key has no access; the client of a Git host itself checks whether
 // the deploy key exists and has the right permissions.
 func (a *access) grantAccess(ctx context.Context) error {
@@ -148,7 +147,7 @@ func (a *access) deployKey(keepOthers bool) githost.DeployKey {
 	return githost.DeployKey{Title: a.plan.keyTitle(), Public: strings.TrimSpace(string(a.key.pair.Public)), KeepOthers: keepOthers}
 }
 
-// manualAccess reports whether the user has to grant keys access.
+// manualAccess reports whether the user has to add keys manually.
 func (a *access) manualAccess() bool {
 	_, manual := a.plan.Host.(githost.Preparer)
 	return manual

@@ -19,7 +19,7 @@ type Check struct {
 
 // PreflightError is returned when several preflight checks fail.
 type PreflightError struct {
-	// Errs has at least two entries, each with its remedy if one is known.
+	// Errs contains at least two errors, each with its remedy if there is one.
 	Errs []error
 }
 
@@ -39,7 +39,7 @@ type check struct {
 	do   func(context.Context) error
 }
 
-// checks are the results of the checks that have run.
+// checks holds the results of completed checks.
 type checks []Check
 
 // run runs the checks of a stage concurrently. A check that fails does not
@@ -69,8 +69,8 @@ func (c *checks) run(ctx context.Context, stage []check) error {
 	return &PreflightError{failed}
 }
 
-// reported reports whether errs has an error with the same message, or about
-// the same unreachable server.
+// reported reports whether errs contains an error with the same message or about the same
+// unreachable server.
 func reported(errs []error, err error) bool {
 	return slices.ContainsFunc(errs, func(e error) bool {
 		var one, other *net.OpError

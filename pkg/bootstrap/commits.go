@@ -94,7 +94,7 @@ func (c *commits) retryPush(branch string, push, update func() error) error {
 func (c *commits) push(ctx context.Context) error {
 	c.progress.Action("pushing manifests to %q", redact.URL(c.repository.Access.URL))
 	err := c.repository.clone.Push(ctx, func(lost error) {
-		c.progress.Warning("%s: branch %q has the commits", redact.Text(remote.Unconfirmed(lost)), c.plan.Branch)
+		c.progress.Warning("%s: branch %q contains the commits", redact.Text(remote.Unconfirmed(lost)), c.plan.Branch)
 	})
 	if err == nil {
 		c.progress.Success("pushed manifests")
@@ -121,7 +121,7 @@ func (c *commits) commit() (bool, error) {
 	return first || second, err
 }
 
-// commitFiles commits files unless the branch has them already.
+// commitFiles commits files unless the branch already contains them.
 func (c *commits) commitFiles(what, message string, files map[string][]byte) (bool, error) {
 	if appendix := c.plan.Commit.Appendix; appendix != "" {
 		message += "\n\n" + appendix

@@ -47,8 +47,8 @@ func (f *files) render(context.Context) (err error) {
 	return err
 }
 
-// check builds the directory, so that an invalid kustomization is reported before
-// anything is pushed.
+// check builds the directory so that an invalid kustomization is reported before anything is
+// pushed.
 func (f *files) check(context.Context) error {
 	parts := strings.Split(f.plan.folder(), "/")
 	for i := range parts {
@@ -86,7 +86,7 @@ func (f *files) build() ([]*unstructured.Unstructured, error) {
 		changed, err = changed.With(map[string][]byte{f.in(componentsFile): f.components, f.in(syncFile): sync, name: text})
 	}
 	if err == nil {
-		f.built, err = buildFolder(changed, f.plan.folder())
+		f.built, err = buildDirectory(changed, f.plan.folder())
 	}
 	if err != nil {
 		return nil, hint.Errorf("fix it in the repository: flux only adds resources to it and keeps your changes", "building %s from the repository: %w", name, err)

@@ -81,7 +81,7 @@ func (h *hostKeys) verify(ctx context.Context, key sshkey.HostKey) error {
 	return h.confirm(ctx, key)
 }
 
-// verifyHostKeyInFile returns an error unless the known_hosts file has the key.
+// verifyHostKeyInFile returns an error unless the known_hosts file contains the key.
 func verifyHostKeyInFile(file string, key sshkey.HostKey) error {
 	match, err := sshkey.CheckFile(file, key)
 	if err != nil {
@@ -111,8 +111,8 @@ func (h *hostKeys) confirm(ctx context.Context, key sshkey.HostKey) error {
 	return nil
 }
 
-// knownToCluster reports whether the cluster's Secret has the host key. It
-// reads the Secret itself because survey may run at the same time.
+// knownToCluster reports whether the cluster's Secret contains the host key. It reads the Secret
+// itself because survey may run at the same time.
 func (h *hostKeys) knownToCluster(ctx context.Context, key sshkey.HostKey) (bool, error) {
 	secret, err := h.cluster.client.Get(ctx, secretResource(), h.plan.namespace(), h.plan.Sync.SecretName)
 	if err != nil {
@@ -131,8 +131,8 @@ func (h *hostKeys) entry(key sshkey.HostKey) string {
 	return key.Line() + "\n"
 }
 
-// checkStored returns an error if the source Secret has another host key
-// of the server, and neither the host nor the user's file confirms the new one.
+// checkStored returns an error if the source Secret contains a different host key for the server,
+// and neither the host nor the user's file confirms the new key.
 func (h *hostKeys) checkStored(key sshkey.HostKey) error {
 	match, err := sshkey.Check([]byte(secretData(h.cluster.secret)[knownHostsKey]), key)
 	_, published := sshkey.Published(key)

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// buildFolder runs kustomize on a directory of the repository.
-func buildFolder(files *filetree.Tree, folder string) ([]*unstructured.Unstructured, error) {
+// buildDirectory runs kustomize on a directory of the repository.
+func buildDirectory(files *filetree.Tree, folder string) ([]*unstructured.Unstructured, error) {
 	built, err := build.Kustomize("/"+folder, folders{files})
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ type Plan struct {
 	// PullSecret is the Secret with the credentials of a private registry in
 	// stringData, nil for none.
 	PullSecret *unstructured.Unstructured
-	// Force takes ownership of a Flux that another tool manages.
+	// Force takes ownership of a Flux installation that another tool manages.
 	Force bool
 	// Now is the clock.
 	Now func() time.Time
@@ -89,7 +89,7 @@ type Key struct {
 	Passphrase string
 	// Algorithm is "rsa", "ecdsa" or "ed25519", for a generated key.
 	Algorithm string
-	// Bits is the size of an RSA key, Curve that of an ECDSA key.
+	// Bits is the size of an RSA key, and Curve the curve of an ECDSA key.
 	Bits  int
 	Curve string
 	// KnownHostsFile is the user's known_hosts file. Servers whose key differs
@@ -101,8 +101,7 @@ type Key struct {
 	// Trust confirms the host key of an unknown server; nil trusts it on first
 	// use.
 	Trust func(ctx context.Context, key ServerKey) error
-	// HostKeyAlgorithms are the types of host keys to request, in order of
-	// preference; nil for all.
+	// HostKeyAlgorithms lists the host key types to request, in order of preference; nil for all.
 	HostKeyAlgorithms []string
 }
 
@@ -125,8 +124,7 @@ type UnreadyError struct {
 	Object controllers.Object
 	// Message is the reason, from the Ready condition.
 	Message string
-	// Err is the error of the context if the wait was canceled or timed out,
-	// nil otherwise.
+	// Err is the context error if the wait was canceled or timed out, nil otherwise.
 	Err error
 }
 

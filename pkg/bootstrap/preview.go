@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Preview lists the changes that a run would make.
+// Preview lists the changes that a bootstrap run would make.
 type Preview struct {
 	// Host describes the changes on the Git host, as in "create the repository".
 	Host []string `json:"host"`
@@ -80,7 +80,7 @@ func (r *run) previewCommits(p Preview) (Preview, error) {
 	return p, err
 }
 
-// warningsOnly is a Progress that reports only warnings.
+// warningsOnly is a Progress that only reports warnings.
 type warningsOnly struct{ Progress }
 
 func (warningsOnly) Action(string, ...any)  {}

@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// storedAccessWorks reports whether the credentials in the source Secret have
-// read access to the repository. It tries them from this machine. If the server
-// cannot be reached, the Ready condition of the GitRepository decides.
+// storedAccessWorks reports whether the credentials in the source Secret have read access to the
+// repository. It tries them from this machine. If the server is unreachable, it uses the Ready
+// condition of the GitRepository instead.
 func (a *access) storedAccessWorks(ctx context.Context) bool {
 	if !a.repository.onHost.Exists {
 		return false

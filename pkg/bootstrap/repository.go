@@ -22,8 +22,8 @@ import (
 // repository is the Git repository: its state on the host, the access of this
 // run to it, and the clone of the branch. Only ensure changes it.
 type repository struct {
-	// Repository has the URLs and credentials of the repository as it is, or as
-	// it will be created.
+	// Repository contains the URLs and credentials of the existing repository, or of the repository to
+	// create.
 	githost.Repository
 
 	plan     *Plan
@@ -140,8 +140,7 @@ func (r *repository) remote(ctx context.Context) (remote.Repository, error) {
 	return target, nil
 }
 
-// signers returns a function that returns the SSH keys of the private key file
-// or of the SSH agent.
+// signers returns a function that reads the SSH keys from the private key file or the SSH agent.
 func (r *repository) signers() (func() ([]ssh.Signer, error), error) {
 	if r.Access.PrivateKey != nil {
 		signer, err := r.parseKey(r.Access.PrivateKey, r.Access.Passphrase)

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// run is one bootstrap. Its methods are the steps that need more than one part.
+// run is one bootstrap run. Its methods are the steps that involve several parts.
 type run struct {
 	plan     *Plan
 	progress Progress
@@ -60,8 +60,8 @@ type Result struct {
 	Request *githost.Request
 }
 
-// Run bootstraps Flux on a cluster. It changes nothing before the preflight
-// checks of the repository and the cluster have passed.
+// Run bootstraps Flux on a cluster. It changes nothing until the preflight checks of the repository
+// and the cluster have passed.
 func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (_ Result, err error) {
 	r, err := newRun(cfg, plan, progress)
 	if err != nil {

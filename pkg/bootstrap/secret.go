@@ -124,7 +124,7 @@ func secretData(o controllers.Object) map[string]string {
 		text, _ := value.(string)
 		plain, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			continue // the API server does not accept such data
+			continue // the API server rejects such data
 		}
 		decoded[key] = string(plain)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// waiter returns the wait for the Deployments of the components.
+// waiter returns the waiter for the component Deployments.
 func (i *installation) waiter() *rollout.Waiter {
 	return &rollout.Waiter{
 		Client: i.cluster.client, Namespace: i.plan.namespace(),
@@ -102,23 +102,22 @@ func syncHint(controllers.Condition) string {
 	return "fix it in the repository, commit and push, then run the command again"
 }
 
-// wait is the wait for an object to be ready at the revision of this run.
+// wait waits for an object to be ready at the revision of this run.
 type wait struct {
 	in   *installation
 	kind controllers.Kind
 	// before is the object before this run, nil if it did not exist.
 	before   controllers.Object
 	revision string
-	// requested requires the result of a requested reconciliation, even if the
-	// object is ready at the revision.
+	// requested is set to wait for the requested reconciliation even if the object is already ready at
+	// the revision.
 	requested bool
 	remedy    func(controllers.Condition) string
-	// reported has the progress messages that were reported.
+	// reported holds the progress messages that were already reported.
 	reported map[string]bool
 }
 
-// temporaryReasons are the reasons of a Ready condition that resolve without a
-// change by the user.
+// temporaryReasons lists the Ready condition reasons that resolve without user action.
 var temporaryReasons = []string{"ArtifactFailed", "DependencyNotReady", "Progressing", "ProgressingWithRetry", "NewGeneration"}
 
 func (w *wait) do(ctx context.Context) (controllers.Object, error) {

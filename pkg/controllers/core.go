@@ -23,5 +23,5 @@ func (i ID) is(group, kind string) bool {
 	return i.GroupKind() == schema.GroupKind{Group: group, Kind: kind}
 }
 
-// ExternalArtifact is the kind of the objects that an ArtifactGenerator produces.
+// ExternalArtifact is the kind of objects that an ArtifactGenerator produces.
 const ExternalArtifact = "ExternalArtifact"

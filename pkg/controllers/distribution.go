@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// DefaultVersion is the version of Flux that is installed without --version,
-// without a leading "v". The command-line tool has its own version.
+// DefaultVersion is the Flux version that is installed by default, without a leading "v". The
+// command-line tool has its own version.
 const DefaultVersion = "2.10.0"
 
-// Distribution describes a version of Flux whose manifests are embedded, with the facts that differ
-// between versions. The module tools/distributions/VERSION pins the API modules from which its CRDs
-// are generated.
+// Distribution describes a Flux version with embedded manifests, and its differences from other
+// versions. The module tools/distributions/VERSION pins the API modules from which its CRDs are
+// generated.
 type Distribution struct {
-	// Version is the version of Flux without a leading "v".
+	// Version is the Flux version without a leading "v".
 	Version string
 	// Kubernetes lists the oldest supported patch version of each minor version
 	// of Kubernetes, in ascending order. Later minor versions are supported as

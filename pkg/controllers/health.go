@@ -2,13 +2,13 @@ package controllers
 
 import "slices"
 
-// Health describes for which objects a controller waits after it has applied them.
+// Health describes which objects a controller waits for after it has applied them.
 type Health struct {
-	// Checks is the reference to objects that the spec lists. All is the field that adds all applied
-	// objects; without it, they are always added.
+	// Checks is the reference to the objects that the spec lists. All is the field that adds all
+	// applied objects; they are always added if it is empty.
 	Checks Ref
 	All    Path
-	// Reasons are the reasons of Ready while the controller waits, and after the wait has failed.
+	// Reasons lists the Ready condition reasons while the controller waits, and after the wait has failed.
 	Reasons []string
 }
 
@@ -30,8 +30,9 @@ func (h Health) all(o Object) bool {
 	return len(h.All) == 0 || v == true
 }
 
-// HealthChecks returns the Flux objects for whose health an object waits or has failed to wait: those
-// that its spec lists, and those in its inventory if the controller waits for all of them.
+// HealthChecks returns the Flux objects that the health checks of an object are waiting for or have
+// failed on: the objects that its spec lists, and its inventory if the controller waits for all
+// applied objects.
 func HealthChecks(k Kind, o Object) []ID {
 	if !waits(k, o) {
 		return nil

@@ -113,7 +113,7 @@ func ParseInventory(o Object) (entries []VersionedID, err error) {
 	return entries, err
 }
 
-// ParseInventoryID parses the id of an entry of an inventory, which has the form namespace_name_group_kind. Two
+// ParseInventoryID parses the id of an inventory entry, which has the form namespace_name_group_kind. Two
 // underscores in the name replace a colon, which names of RBAC objects may contain.
 func ParseInventoryID(id string) (ID, error) {
 	namespace, rest, first := strings.Cut(id, "_")

@@ -27,15 +27,15 @@ const (
 // Kind is a row of the catalog: a custom resource and the facts that commands
 // need.
 type Kind struct {
-	// Version is the newest API version, which the default version of Flux stores.
+	// Version is the newest API version, which is the storage version in the default Flux version.
 	Group, Version, Kind, Resource string
 	// Older lists the API versions that older Flux versions serve, newest
 	// first.
 	Older []string
-	// Portable is the API version in which create exports manifests, if it is not Version: the
-	// newest version that all embedded versions of Flux serve. A manifest must be valid without
-	// access to the cluster, and both before and after an upgrade: Flux 2.9 serves Alerts and
-	// Providers only in v1beta3, and 2.10 still serves it.
+	// Portable is the API version of manifests that create exports, if it is not Version: the newest
+	// version that all embedded Flux versions serve. A manifest must be valid without access to the
+	// cluster, and both before and after an upgrade: Flux 2.9 serves Alerts and Providers only in
+	// v1beta3, and 2.10 still serves it.
 	Portable string
 	// Removed lists the fields that newer versions do not have.
 	Removed []Removed
@@ -53,8 +53,8 @@ type Kind struct {
 
 	// Verbs holds the supported verbs.
 	Verbs Verb
-	// Required are the flags without which create fails, with placeholders in angle brackets. It is
-	// "" for kinds that create does not support or to which no other kind refers.
+	// Required lists the flags that create requires, with placeholders in angle brackets. It is "" for
+	// kinds that create does not support or to which no other kind refers.
 	Required string
 	// Columns lists the columns between NAME and READY in the output of get.
 	Columns []Column
@@ -62,25 +62,25 @@ type Kind struct {
 	Source *Ref
 	// Refs lists the references to other objects, except the source.
 	Refs []Ref
-	// Results is the reference to the objects whose results an object of the kind records. Only its
-	// status names them.
+	// Results is the reference to the objects whose results an object of the kind records. The
+	// references are in its status only.
 	Results *Ref
-	// Produces is the reference to the objects that the controller creates from an object of the kind, with
-	// the relation that they have to it.
+	// Produces is the reference to the objects that the controller creates from an object of the kind, and
+	// their relation to it.
 	Produces *Ref
 	// Suspension describes how to suspend an object.
 	Suspension Suspension
 	// Static reports whether an object has no Ready condition and is always
 	// ready. It is nil for kinds that always have the condition.
 	Static func(Object) bool
-	// Done is the message after a reconciliation, with "%s" for Result.
+	// Done is the message after a reconciliation. It contains "%s" for Result.
 	Done string
 	// Result is the outcome of a reconciliation: a revision, an image or a
 	// count.
 	Result Path
 	// Attempts lists the fields with the attempted revision, for each kind of source.
 	Attempts []Attempt
-	// Schedule names the annotations with the interval and the timeout of a kind whose spec has neither.
+	// Schedule lists the annotations with the interval and the timeout of a kind whose spec has neither.
 	Schedule Schedule
 	// Inventory holds the list of objects that an object of the kind manages.
 	Inventory Path
@@ -93,8 +93,7 @@ type Kind struct {
 	// Prunes is set if the controller always deletes objects that are removed from an object of the
 	// kind, without a field that enables it.
 	Prunes bool
-	// Fetch names the fields of the spec with the address and the credentials
-	// of a server.
+	// Fetch lists the spec fields with the address and the credentials of a server.
 	Fetch Fetch
 	// Secrets lists the fields that reference a Secret: {name}, or a list of such references.
 	Secrets []string
@@ -110,7 +109,7 @@ type Kind struct {
 	// Reported is set if the controller writes the spec. The generation of an object then does not
 	// indicate whether its status is current.
 	Reported bool
-	// Actions are the names of the actions in messages of Reconciling during which Ready is Unknown.
+	// Actions lists the actions during which Ready is Unknown, as named in the message of the Reconciling condition.
 	Actions []string
 	// Release is set if the kind manages a Helm release. The release storage then holds the desired
 	// state.
@@ -129,15 +128,15 @@ type Kind struct {
 	Label string
 }
 
-// Examples holds the names of two objects of a kind and a revision of one of them. Without a
-// revision, the help has no example with one.
+// Examples holds the names of two objects of a kind and a revision of one of them. If the revision
+// is empty, the help omits that example.
 type Examples struct {
 	Names    [2]string
 	Revision string
 }
 
-// Fetch names the fields of a spec with the address and credentials of a server. A field is "" if
-// the kind does not have it.
+// Fetch lists the spec fields with the address and credentials of a server. A field is "" if the
+// kind does not have it.
 type Fetch struct {
 	// Address is the field with the URL, endpoint or image, and Bucket the name of a bucket there.
 	// Revision is the field that selects a revision of it.
@@ -183,8 +182,8 @@ type Suspension struct {
 	Annotation, Value string
 }
 
-// Schedule names the annotations with the interval of reconciliations and the timeout of one, with the values of objects
-// without them.
+// Schedule lists the annotations with the reconciliation interval and timeout, and the defaults for objects without
+// them.
 type Schedule struct {
 	Interval, Timeout               string
 	DefaultInterval, DefaultTimeout time.Duration
@@ -250,7 +249,7 @@ func (k Kind) Noun() string { return strings.TrimSpace(k.Family + " " + k.Word) 
 // CRD returns the name of the CustomResourceDefinition.
 func (k Kind) CRD() string { return k.Resource + "." + k.Group }
 
-// OwnerLabels returns the names of the labels with the name and the namespace of the object that applied an object.
+// OwnerLabels returns the label keys for the name and the namespace of the object that applied an object.
 func OwnerLabels(k Kind) (name, namespace string) {
 	prefix := cmp.Or(k.Label, k.Group)
 	return prefix + "/name", prefix + "/namespace"
@@ -259,8 +258,7 @@ func OwnerLabels(k Kind) (name, namespace string) {
 // APIVersion returns the group and version, as in manifests.
 func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
-// PortableAPIVersion returns the group and version of manifests that all embedded
-// versions of Flux serve.
+// PortableAPIVersion returns the group and version that all embedded Flux versions serve.
 func PortableAPIVersion(k Kind) string { return k.Group + "/" + cmp.Or(k.Portable, k.Version) }
 
 // FindKind returns the row with the given Kind, ignoring case.

@@ -39,8 +39,8 @@ func Owners(o Object) []ID {
 	return owners
 }
 
-// Manager returns the Flux object that applied an object, according to its
-// owner labels. It ignores labels that name the object itself.
+// Manager returns the Flux object that applied an object, according to its owner labels. It ignores
+// labels that refer to the object itself.
 func Manager(o Object) (ID, bool) {
 	for _, owner := range Owners(o) {
 		if owner != IDOf(o) {
@@ -86,5 +86,5 @@ func RemoveOwner(o Object) {
 	}
 }
 
-// managedBy is the label that Helm sets.
+// managedBy is the label that Helm sets on the objects of a release.
 const managedBy = "app.kubernetes.io/managed-by"

@@ -46,7 +46,8 @@ func every(interval, timeout time.Duration) Schedule {
 	}
 }
 
-// unfinished are the reasons of Ready while flux-operator waits for the health of objects, and after the wait has failed.
+// unfinished lists the Ready condition reasons while flux-operator waits for healthy objects, and after the wait has
+// failed.
 func unfinished() []string { return []string{"ReconciliationFailed", "Progressing"} }
 
 // unpruned prevents the deletion of an object by flux-operator.
@@ -92,5 +93,5 @@ var Operator = []Kind{
 	},
 }
 
-// Known lists the rows of all kinds that the command line accepts: those of Flux, then those of flux-operator.
+// Known lists the rows of all kinds that the command line accepts: Flux kinds, then flux-operator kinds.
 var Known = slices.Concat(Kinds, Operator) //nolint:gochecknoglobals // the rows are global

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Targets returns the objects that the reference names. The namespace defaults
-// to the namespace of the object.
+// Targets returns the referenced objects. The namespace defaults to the namespace of the object.
 func (r Ref) Targets(o Object) []ID {
 	v, ok := r.Path.Lookup(o)
 	if !ok {

@@ -2,7 +2,7 @@ package controllers
 
 import "strings"
 
-// Setting is an annotation and the value that has an effect.
+// Setting is an annotation and the value for which it has an effect.
 type Setting struct{ Key, Value string }
 
 // String returns the annotation in the form of a manifest.

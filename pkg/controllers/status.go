@@ -51,7 +51,7 @@ type Readiness struct {
 	Status string
 	// Reason is the reason of the condition, or "" without a Ready condition.
 	Reason string
-	// Message has full digests.
+	// Message is the message of the condition, with full digests.
 	Message string
 }
 
@@ -71,7 +71,7 @@ func (k Kind) Ready(o Object) Readiness {
 func (k Kind) HasConditions() bool { return k.Static == nil || k.Done != "" }
 
 // IsReady reports whether an object is ready at its current generation. The Ready condition may
-// refer to an earlier one.
+// refer to an earlier generation.
 func (k Kind) IsReady(o Object) bool {
 	return k.Ready(o).Status == "True" && (k.Static != nil && k.Static(o) || k.Reported || Observed(o))
 }
@@ -125,7 +125,7 @@ func noConditions(o Object) bool {
 
 // progressing reports whether a reconciliation is in progress. helm-controller sets Ready to Unknown
 // while it installs or upgrades a release. If that fails before a release is stored, for example because
-// the chart cannot be rendered, it leaves Reconciling as it was until the next attempt.
+// the chart cannot be rendered, it does not update Reconciling until the next attempt.
 func (k Kind) progressing(o Object) bool {
 	c, ok := FindCondition(o, "Reconciling")
 	if !ok || c.Status != "True" || c.Reason != "Progressing" {

@@ -14,10 +14,10 @@ const (
 	SuspendedUntilAnnotation = "fluxkit.dev/suspended-until"
 )
 
-// SuspensionReason returns the reason for the suspension, the user and the time at which it
-// expires, for example "release freeze (by jane, until 2026-12-01T08:00:00Z)". It returns "" if none
-// is recorded or if the object is not suspended, since other ways to resume an object do not remove
-// the annotations.
+// SuspensionReason describes a suspension with its reason, user and expiration time, for example
+// "release freeze (by jane, until 2026-12-01T08:00:00Z)". It returns "" if no reason is recorded.
+// It also returns "" if the object is not suspended, because only flux resume removes the
+// annotations.
 func SuspensionReason(o Object) string {
 	k, ok := FindKind(Path{"kind"}.String(o))
 	if ok && !k.Suspension.Is(o) {

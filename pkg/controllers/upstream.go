@@ -51,7 +51,7 @@ func chartOf(o Object) (ID, bool) {
 	if kind == "" {
 		kind = ChartKind
 	}
-	// The format is NAMESPACE/NAME or KIND/NAMESPACE/NAME. The field names the previous object
+	// The format is NAMESPACE/NAME or KIND/NAMESPACE/NAME. The field refers to the previous object
 	// until the controller has observed a changed kind.
 	switch parts := strings.Split(Path{"status.helmChart"}.String(o), "/"); {
 	case len(parts) == 2 && kind == ChartKind:

@@ -28,10 +28,10 @@ const (
 	atOnce                  = 32
 )
 
-// Access is the state of the data about the objects of a kind.
+// Access is the state of the data for a kind.
 type Access string
 
-// The values of Access. The objects of a Lost kind are those from before the connection was lost.
+// The values of Access. A Lost kind has the objects from before the connection was lost.
 const (
 	Loading   Access = "Loading"
 	Current   Access = "Current"
@@ -41,7 +41,7 @@ const (
 	Absent    Access = "Absent"
 )
 
-// Source is a kind in a namespace, or in all for "".
+// Source is a kind in a namespace, "" for all namespaces.
 type Source struct {
 	Kind      controllers.Kind
 	Namespace string
@@ -61,7 +61,7 @@ type feed struct {
 type Cluster struct {
 	// Diagnoser reads the controllers and finds root causes. Its time is ignored.
 	Diagnoser diagnose.Diagnoser
-	// Namespaces are the namespaces to read, empty for all.
+	// Namespaces lists the namespaces to read, empty for all.
 	Namespaces []string
 	Now        func() time.Time
 
@@ -107,7 +107,7 @@ func (c *Cluster) Read(ctx context.Context) error {
 	return nil
 }
 
-// Run watches all objects and the controllers until ctx ends.
+// Run watches all objects and the controllers until ctx is done.
 func (c *Cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.watchControllers(ctx) })
@@ -133,7 +133,7 @@ func (f *feed) selection() kube.Selection {
 // errListed ends a watch after the first list.
 var errListed = errors.New("listed")
 
-// follow watches a source until the server rejects the watch, or until it is listed if listed is an error.
+// follow watches a source until the server rejects the watch, or only lists it if listed is an error.
 func (c *Cluster) follow(ctx context.Context, f *feed, listed error) error {
 	bounded := func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, listTimeout)
@@ -262,11 +262,11 @@ func (c *Cluster) watchControllers(ctx context.Context) {
 
 // Snapshot is the state of the cluster at one time.
 type Snapshot struct {
-	// Rows are the objects, root causes first.
+	// Rows lists the objects, root causes first.
 	Rows        []Row
 	Sources     []Source
 	Controllers diagnose.Controllers
-	// Counts has the number of objects in each state.
+	// Counts holds the number of objects in each state.
 	Counts map[State]int
 	At     time.Time
 }
@@ -292,7 +292,7 @@ func (c *Cluster) Snapshot() Snapshot {
 	return s
 }
 
-// errElsewhere is the reason why an object in a namespace that is not read is unknown.
+// errElsewhere is the reason for unknown objects in namespaces that are not read.
 var errElsewhere = errors.New("its namespace is not read")
 
 // hidden returns the reason why the existence of an object is unknown, or nil.
@@ -314,7 +314,7 @@ func (s Snapshot) Loading() bool {
 	return slices.ContainsFunc(s.Sources, func(source Source) bool { return source.Access == Loading })
 }
 
-// Unknown describes the objects that are missing from the list, with a line for each reason.
+// Unknown describes which objects could not be listed, one line for each reason.
 func (s Snapshot) Unknown() []string {
 	namespaces := map[string]map[string]error{}
 	for _, source := range s.Sources {

@@ -38,7 +38,7 @@ type Row struct {
 	Object  controllers.Object
 	State   State
 	Message string
-	// Code is the code of a root cause. Fixes are the fixes for the root cause, also for objects that wait for it.
+	// Code is the code of a root cause. Fixes lists the fixes for the object or, if it waits, for its root cause.
 	Code  string
 	Fixes []string
 	// Root is the root cause that the object waits for, or the object itself if it is the root cause of others.
@@ -51,7 +51,7 @@ type Row struct {
 	Suspended bool
 }
 
-// rowOf returns the row of an object without a problem.
+// rowOf returns the row of an object without problems.
 func rowOf(o controllers.Object) Row {
 	id := controllers.IDOf(o)
 	k, _ := id.Flux()
@@ -89,7 +89,7 @@ func arrange(objects []controllers.Object, r diagnose.Result) []Row {
 				rows[id] = row
 			}
 			if row.Root == id {
-				continue // it has another problem, too, which blocks more objects
+				continue // the object has a second problem, which blocks more objects
 			}
 			row.State, row.Message, row.Code, row.Fixes = state, failure.OneLine(root.Message), root.Code, root.Remedies()
 			row.Root, row.Blocks, rank[id] = id, len(c.Blocks), len(rank)

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// firstWindow is the number of lines at the end of a log that are read first to
-	// find those that match the filter. wider is the factor by which the window
-	// grows while it has too few.
+	// firstWindow is the number of lines at the end of a log that are read first to find those that
+	// match the filter. wider is the factor by which the window grows while it contains too few.
 	firstWindow = 1000
 	wider       = 10
 	// backlogBytes is the maximum size of the lines that are kept of one log.

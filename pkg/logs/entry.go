@@ -9,12 +9,12 @@ import (
 
 // Entry is a line of a controller's log.
 type Entry struct {
-	// At is the time of the line, Pod the name of its pod.
+	// At is the time of the line, and Pod the name of the pod.
 	At  time.Time
 	Pod string
-	// Time is the time as the controller formats it.
+	// Time is the time in the controller's format.
 	Time, Level string
-	// Kind, Namespace and Name identify the object of the line, if any.
+	// Kind, Namespace and Name identify the object that the line is about, if any.
 	Kind, Namespace, Name string
 	Message, Error        string
 	// Plain reports whether the line is text instead of JSON, such as a panic.

@@ -10,13 +10,13 @@ func Levels() []string { return []string{"debug", "info", "error"} }
 
 // Filter selects lines.
 type Filter struct {
-	// Name and Namespace are those of the object of a line, "" for any.
+	// Name and Namespace select the object that a line is about, "" for any.
 	Name, Namespace string
-	// Kinds are the kinds of the object of a line, nil for any.
+	// Kinds lists the kinds of objects to select, nil for any.
 	Kinds []string
-	// Level is the least important level.
+	// Level is the lowest log level to select.
 	Level string
-	// Objects are the objects of lines, by [Key]; nil for any.
+	// Objects holds the objects to select, by [Key]; nil for any.
 	Objects map[string]bool
 }
 
@@ -26,7 +26,7 @@ func Key(kind, namespace, name string) string {
 }
 
 // Matches reports whether the filter selects a line. Text lines concern the controller as a whole:
-// those with errors match unless the filter selects an object or a kind.
+// error lines match unless the filter selects an object or a kind.
 func (f Filter) Matches(e *Entry) bool {
 	if rank(e.Level) < rank(f.Level) {
 		return false

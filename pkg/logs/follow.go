@@ -66,7 +66,7 @@ func Follow(ctx context.Context, client *kube.Client, namespace string, o Option
 	return err
 }
 
-// follower has a tail for each pod.
+// follower runs a tail for each pod.
 type follower struct {
 	client    *kube.Client
 	namespace string

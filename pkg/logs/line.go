@@ -14,7 +14,7 @@ const (
 	keptBuffer = 256 << 10
 )
 
-// line is a line of a container, with the time at which it was written.
+// line is a log line of a container, with its timestamp.
 type line struct {
 	at   time.Time
 	text []byte

@@ -15,7 +15,7 @@ import (
 // Options select the lines to read.
 type Options struct {
 	Filter Filter
-	// Since omits lines older than a duration, SinceTime lines before a time.
+	// Since omits lines older than a duration, and SinceTime lines before a time.
 	Since     time.Duration
 	SinceTime time.Time
 	// Tail is the number of recent lines of each container that match the filter, -1 for all.
@@ -24,7 +24,7 @@ type Options struct {
 	Streams int
 	// Bound limits the time of the first list of pods in Follow.
 	Bound kube.Bound
-	// Warn is called for missing lines of a log, Failed for a log that cannot be read.
+	// Warn is called for missing log lines, and Failed for a log that cannot be read.
 	Warn   func(format string, args ...any)
 	Failed func(error)
 }
@@ -116,12 +116,12 @@ type head struct {
 	source *source
 	order  int
 	entry  Entry
-	// at is the time of the entry, or that of an earlier one of its container if that is later,
-	// which keeps the order within a log.
+	// at is the time of the entry, or the time of an earlier entry of the container if that is later.
+	// This keeps the order within a log.
 	at  time.Time
 	err error
-	// backlog are entries that were read in advance, and end is the error with which the source
-	// ended after them. dropped is the number of those that exceeded the memory limit.
+	// backlog holds entries that were read in advance, and end is the error with which the source
+	// ended after them. dropped is the number of entries that exceeded the memory limit.
 	backlog []Entry
 	end     error
 	dropped int
@@ -156,7 +156,7 @@ func (h *head) advance(ctx context.Context, f Filter) {
 	}
 }
 
-// take reports whether there is an entry, and reports a log that cannot be read.
+// take reports whether there is an entry. It passes the error of a log that cannot be read to Options.Failed.
 func (h *head) take(o Options) bool {
 	if h.err != nil && !errors.Is(h.err, io.EOF) && !errors.Is(h.err, context.Canceled) {
 		o.Failed(h.err)

@@ -11,15 +11,14 @@ import (
 // Pod is the pod of a controller.
 type Pod struct {
 	Namespace, Name, Container string
-	// Started reports whether the container runs or has run. Waiting is the reason if it has not.
+	// Started reports whether the container is running or has run. Waiting is the reason why it has not started.
 	Started bool
 	Waiting string
 
 	run run
 }
 
-// run is one run of a container. A restart begins another, and so does a new pod with the same
-// name.
+// run is one run of a container. A restart, or a new pod with the same name, begins another run.
 type run struct {
 	uid      string
 	restarts int64
@@ -48,7 +47,7 @@ func Of(o controllers.Object) (Pod, bool) {
 	return p, true
 }
 
-// manager returns the container of the controller, and whether its image is a Flux image.
+// manager returns the controller's container, and whether its image is a Flux image.
 func manager(containers any) (string, bool) {
 	first := ""
 	items, _ := containers.([]any)

@@ -15,7 +15,7 @@ type seen struct {
 	seed    maphash.Seed
 	seconds map[int64]map[mark]int
 	newest  int64
-	// again are the lines that a reopened stream repeats.
+	// again holds the lines that a reopened stream repeats.
 	again map[mark]int
 }
 
@@ -36,7 +36,7 @@ func (s *seen) since() time.Time {
 	return time.Unix(s.newest-overlap, 0)
 }
 
-// reopened marks the recorded lines as those that the stream repeats.
+// reopened marks the recorded lines as lines that the stream repeats.
 func (s *seen) reopened() {
 	s.again = map[mark]int{}
 	for _, marks := range s.seconds {

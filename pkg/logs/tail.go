@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// tail follows the log of one container across lost connections and restarts, until its pod is
+// tail follows the log of one container across connection losses and restarts, until its pod is
 // deleted.
 type tail struct {
 	*source
@@ -25,7 +25,7 @@ type tail struct {
 	// ending guards ended, which reports whether the tail no longer reads its pod.
 	ending sync.Mutex
 	ended  bool
-	// run is the current or last run that is read, whole reports whether it was read to its end.
+	// run is the run that is being read, or the last one. whole reports whether it was read to its end.
 	run   run
 	whole bool
 	order time.Time
@@ -106,7 +106,7 @@ func (t *tail) current(ctx context.Context) (Pod, bool, error) {
 	return pod, ours, nil
 }
 
-// step reads the log as the state of the pod requires. It returns false at the end of the log.
+// step reads the log according to the pod's state. It returns false at the end of the log.
 func (t *tail) step(ctx context.Context, pod Pod) bool {
 	another := pod.run.uid != t.run.uid || pod.run.restarts != t.run.restarts
 	if another && pod.Started {
@@ -137,8 +137,8 @@ func (t *tail) step(ctx context.Context, pod Pod) bool {
 	return true
 }
 
-// catchUp reads the end of the previous run, of which lines are missing: the stream broke, or the
-// container ended before it was read.
+// catchUp reads the missing lines at the end of the previous run: the stream broke, or the
+// container ended before its log was read.
 func (t *tail) catchUp(ctx context.Context, pod Pod) {
 	missed := pod.run.restarts
 	if pod.run.uid == t.run.uid {
@@ -161,7 +161,7 @@ func (t *tail) rest(ctx context.Context, previous bool) {
 		}
 		var gone apierrors.APIStatus
 		if errors.Is(err, io.EOF) || errors.As(err, &gone) && final(err) {
-			return // the kubelet no longer has the log
+			return // the log is no longer available
 		}
 		if failed == attempts {
 			t.options.Failed(err)

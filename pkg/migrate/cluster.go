@@ -21,7 +21,7 @@ const maxRequests = 16
 // attempts is the maximum number of writes of an object that conflict with concurrent changes.
 const attempts = 5
 
-// CRD is a CustomResourceDefinition with the objects to migrate.
+// CRD is a CustomResourceDefinition and its objects to migrate.
 type CRD struct {
 	// CRD is the name of the CRD.
 	CRD string
@@ -31,8 +31,8 @@ type CRD struct {
 	Stored []string
 	// Objects lists the objects to rewrite.
 	Objects []Object
-	// older is a served version whose objects may have fields that the storage version does not
-	// have. removed lists these fields.
+	// older is a served version whose objects may have fields that do not exist in the storage
+	// version. removed lists these fields.
 	older   string
 	removed []controllers.Removed
 }
@@ -40,7 +40,7 @@ type CRD struct {
 // Object is an object to rewrite.
 type Object struct {
 	controllers.Object
-	// Removals lists the fields of the object that the storage version does not have.
+	// Removals lists the fields of the object that do not exist in the storage version.
 	Removals []controllers.Removal
 }
 
@@ -52,9 +52,9 @@ func (d *CRD) Name(o Object) string {
 // APIVersion returns the group and the storage version.
 func (d *CRD) APIVersion() string { return d.Resource.GroupVersion().String() }
 
-// Outdated returns the CRDs that need a migration: those with objects that may be stored in an
-// older version, or with managed fields in one. The API server cannot read either once it no
-// longer serves the version.
+// Outdated returns the CRDs that require a migration, because objects or their managed fields may
+// be stored in an older version. The API server can read neither once it no longer serves the
+// version.
 func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Object) ([]*CRD, error) {
 	all := make([]*CRD, len(crds))
 	g, ctx := errgroup.WithContext(ctx)
@@ -85,8 +85,8 @@ func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Objec
 	return slices.DeleteFunc(all, func(d *CRD) bool { return d == nil || len(d.Stored)+len(d.Objects) == 0 }), nil
 }
 
-// readable returns the resource and the selection to read the objects in the version with all
-// stored fields.
+// readable returns the resource and the selection for reading the objects in the version that
+// includes all stored fields.
 func (d *CRD) readable() (kube.Resource, kube.Selection) {
 	if len(d.removed) == 0 {
 		return d.Resource, kube.Selection{Without: []string{"spec", "status"}}
@@ -141,7 +141,7 @@ func newCRD(crd controllers.Object) *CRD {
 	return d
 }
 
-// findRemoved finds the fields that stored objects may have and the storage version does not.
+// findRemoved finds the fields that stored objects may have but that do not exist in the storage version.
 func (d *CRD) findRemoved(versions []any) {
 	k, ok := controllers.KindOf(d.Resource.Group, d.Resource.Kind)
 	if !ok || len(d.Stored) == 0 {
@@ -196,9 +196,9 @@ func (d *CRD) Migrate(ctx context.Context, client *kube.Client, crds kube.Resour
 	return nil
 }
 
-// rewrite patches an object with the versions of its managed fields, and with the fields that the
-// storage version has under another name. The server also stores an unchanged object again if it
-// was stored in another version.
+// rewrite patches an object with the versions of its managed fields, and with the fields that are
+// renamed in the storage version. The server also stores an unchanged object again if it was stored
+// in another version.
 func (d *CRD) rewrite(ctx context.Context, client *kube.Client, o Object) error {
 	namespace, name := controllers.Namespace(o.Object), controllers.Name(o.Object)
 	resource, _ := d.readable()
@@ -253,7 +253,7 @@ func (d *CRD) patch(ctx context.Context, client *kube.Client, o Object) error {
 	return write(metadata, map[string]any{})
 }
 
-// moved returns the values of the fields that the storage version has under another name.
+// moved returns the values of the fields that are renamed in the storage version.
 func moved(o Object) map[string]any {
 	spec := map[string]any{}
 	for _, r := range o.Removals {

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Field is a field of an object in a file that the newer version does not have.
+// Field is a removed field of an object in a file: it does not exist in the newer version.
 type Field struct {
 	Line int    `json:"line"`
 	Kind string `json:"kind"`

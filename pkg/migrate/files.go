@@ -24,9 +24,9 @@ type File struct {
 	Skipped string
 }
 
-// Find returns the files with versions that are older than those of a release, and the files that
-// could not be read. It searches a single file, or the files of a directory with one of the
-// extensions.
+// Find returns the files with API versions that are older than the versions in a release, and the
+// files that could not be read. It searches a single file, or the files with one of the extensions
+// in a directory.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
 	patches := map[string][]patchFile{}
@@ -52,7 +52,7 @@ func Find(ctx context.Context, path string, extensions []string, r Release) ([]F
 		return err
 	})
 	if err == nil && len(patches) > 0 {
-		found, err = addPatches(ctx, found, folderOf(path), patches)
+		found, err = addPatches(ctx, found, directoryOf(path), patches)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifests: %w", err)
@@ -65,8 +65,8 @@ func (f File) reported() bool {
 	return len(f.Changes)+len(f.Unclear)+len(f.Fields) > 0 || f.Skipped != ""
 }
 
-// folderOf returns a directory, or the directory of a file.
-func folderOf(path string) string {
+// directoryOf returns a directory, or the directory of a file.
+func directoryOf(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
 	}

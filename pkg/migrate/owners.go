@@ -11,9 +11,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// currentFields returns the managed fields of an object with all entries at one version, and
-// whether any entry changed. Except for the removed fields, the schemas of all versions of a Flux
-// kind are the same, so that fields need no conversion.
+// currentFields returns the managed fields of an object, with all entries converted to one version,
+// and whether any entry changed. Except for the removed fields, the schemas of all versions of a
+// Flux kind are the same, so that fields need no conversion.
 func currentFields(o controllers.Object, apiVersion string, removed []controllers.Removed) (fields []any, stale bool) {
 	list, _ := controllers.Path{"metadata.managedFields"}.Lookup(o)
 	noted, _ := list.([]any)

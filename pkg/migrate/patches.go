@@ -9,27 +9,28 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// JSON patches (RFC 6902) have no apiVersion: their target contains the kind. They are not converted,
-// since an operation may depend on those before it.
+// JSON patches (RFC 6902) contain no apiVersion: their target specifies the kind. They are not
+// converted, since an operation may depend on those before it.
 
 // patchFile is a file with patches to which a kustomization.yaml refers.
 type patchFile struct {
 	path string
-	// removed lists the fields that the targets of the patch do not have.
+	// removed lists the fields that do not exist in the targets of the patch.
 	removed []removedField
 }
 
-// oldest is a version that is not newer than any version of Flux.
+// oldest is an API version that is not newer than any Flux API version.
 const oldest = "v1alpha1"
 
-// removedField is a field that a kind does not have in the version of a release.
+// removedField is a field that does not exist in a release's version of a kind.
 type removedField struct {
 	kind string
 	controllers.Removed
 }
 
-// patchesOf returns the fields in JSON patches of a text that their targets do not have in a release,
-// and the files with patches. Text that is not YAML, such as a template, has none.
+// patchesOf returns the fields in a text's JSON patches that no longer exist in a release's version
+// of the targets, and the files with patches. It returns nothing for text that is not YAML, such as
+// a template.
 func patchesOf(text string, r Release) (fields []Field, files []patchFile) {
 	if !strings.Contains(text, "target") {
 		return nil, nil
@@ -66,7 +67,7 @@ func eachMapping(n *yaml.Node, do func(*yaml.Node)) {
 	}
 }
 
-// removedOf returns the fields that the targets of a patch do not have in a release.
+// removedOf returns the fields that no longer exist in a release's version of a patch's targets.
 func removedOf(target *yaml.Node, r Release) []removedField {
 	if target == nil {
 		return nil

@@ -25,7 +25,7 @@ type Text struct {
 	// Unclear lists the numbers of lines with a version that is no longer served and a kind that
 	// cannot be determined.
 	Unclear []int
-	// Fields lists the fields that the newer versions do not have.
+	// Fields lists the fields that do not exist in the newer versions.
 	Fields []Field
 	// patches lists the files with patches to which the text refers.
 	patches []patchFile
@@ -45,8 +45,8 @@ var (
 )
 
 // Rewrite updates the versions of Flux kinds in a text to the versions of a release: apiVersion
-// next to a kind, and group, version and kind in selectors. It converts the fields that the newer
-// versions do not have. It does not change the content of a blocked text.
+// next to a kind, and group, version and kind in selectors. It converts the fields that do not
+// exist in the newer versions. It does not change a blocked text.
 func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	lines := strings.SplitAfter(text, "\n")
 	t := Text{Content: text}
@@ -86,8 +86,8 @@ func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	return t, nil
 }
 
-// removedFields converts the fields that the new version of an object does not have, unless the
-// object was converted before. at is the line at which the object starts.
+// removedFields converts the fields that do not exist in the new version of an object, unless the
+// object was already converted. at is the line at which the object starts.
 func removedFields(lines []string, at int, c Change, edits map[int][]string, seen map[[2]int]bool) []Field {
 	group, to, _ := strings.Cut(c.To, "/")
 	_, from, _ := strings.Cut(c.From, "/")

@@ -14,7 +14,7 @@ import (
 )
 
 // since maps the versions of a kind to the minor release of Flux 2 that introduced them. Versions
-// that are not listed were in 2.0.
+// that are not listed were introduced in 2.0.
 var since = map[string]map[string]int{
 	"OCIRepository":         {"v1": 6},
 	"Bucket":                {"v1": 4},

@@ -50,7 +50,7 @@ func keptBy(k controllers.Kind, o controllers.Object) string {
 	return ""
 }
 
-// lister lists the metadata of objects with owner labels.
+// lister lists the metadata of the objects with owner labels.
 type lister struct {
 	client  *kube.Client
 	options Options
@@ -60,7 +60,7 @@ type lister struct {
 	gaps []tree.Gap
 }
 
-// ownerLabels returns the label with the name of the owner of each kind that applies objects, and that the cluster may serve.
+// ownerLabels returns the owner name label of each kind that applies objects and that the cluster may serve.
 func ownerLabels(resources []kube.Resource) []string {
 	operator := slices.ContainsFunc(resources, func(r kube.Resource) bool { return r.Group == controllers.OperatorGroup })
 	var all []string
@@ -72,7 +72,8 @@ func ownerLabels(resources []kube.Resource) []string {
 	return all
 }
 
-// list lists the objects of resources that Flux has applied, each once. Resources that cannot be listed become gaps.
+// list lists the objects of resources that Flux has applied, without duplicates. Resources that cannot be listed become
+// gaps.
 func (l *lister) list(ctx context.Context, resources []kube.Resource) ([]object, error) {
 	if l.options.Namespace != "" {
 		resources = slices.DeleteFunc(slices.Clone(resources), func(r kube.Resource) bool { return r.ClusterScoped })
@@ -107,7 +108,7 @@ func (l *lister) list(ctx context.Context, resources []kube.Resource) ([]object,
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{} // such as an Event, which two groups serve
+	seen := map[string]bool{} // two groups serve the same Events
 	return slices.DeleteFunc(slices.Concat(found...), func(o object) bool {
 		twice := seen[o.uid]
 		seen[o.uid] = true

@@ -1,5 +1,5 @@
-// Package orphans finds the objects that Flux has applied and no longer manages: their owner labels name a Flux object that does
-// not exist, or whose inventory does not contain them.
+// Package orphans finds the objects that Flux has applied and no longer manages: their owner labels refer to a Flux object that
+// does not exist, or whose inventory does not contain them.
 package orphans
 
 import (
@@ -26,7 +26,7 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// Reason is why an object is an orphan.
+// Reason states why an object is an orphan.
 type Reason string
 
 // The reasons.
@@ -48,12 +48,12 @@ type Orphan struct {
 	Object controllers.VersionedID `json:"object"`
 	Owner  controllers.ID          `json:"owner"`
 	Reason Reason                  `json:"reason"`
-	// Kept is the annotation that keeps the object, or "".
+	// Kept is the annotation that prevented the deletion, or "".
 	Kept string `json:"kept,omitempty"`
-	// Details describe why Flux did not delete the object, and what its deletion also deletes.
+	// Details describe why Flux did not delete the object, and which other objects its deletion would delete.
 	Details []string  `json:"details,omitempty"`
 	Created time.Time `json:"createdAt"`
-	// Remove is the command that deletes the object.
+	// Remove is the command to delete the object.
 	Remove string `json:"remove"`
 
 	uid      string
@@ -65,7 +65,7 @@ type Result struct {
 	Orphans []Orphan
 	// Checked is the number of objects that Flux has applied.
 	Checked int
-	// Gaps are the kinds that could not be listed.
+	// Gaps lists the kinds that could not be listed.
 	Gaps []tree.Gap
 	// Undetermined describes objects whose owner does not have a complete inventory, a line for each owner.
 	Undetermined []string
@@ -101,12 +101,12 @@ func Find(ctx context.Context, client *kube.Client, options Options) (*Result, e
 	return result, nil
 }
 
-// owners are the Flux objects that owner labels name.
+// owners holds the Flux objects that owner labels refer to.
 type owners struct {
 	appliers map[controllers.ID]*tree.Applier
 	gaps     []tree.Gap
-	// held contains the objects of all inventories. stored contains those in the storage of Helm, without namespaces,
-	// because manifests do not show whether a kind is namespaced.
+	// held contains the objects of all inventories. stored contains the objects in the Helm release storage, without
+	// namespaces, because manifests do not show whether a kind is namespaced.
 	held, stored map[controllers.ID]bool
 }
 
@@ -146,24 +146,24 @@ func ownersOf(ctx context.Context, client *kube.Client, objects []object) (*owne
 	return found, gaps, nil
 }
 
-// find returns the orphans among objects, those of the same owner together.
+// find returns the orphans among objects, grouped by owner.
 func (w *owners) find(objects []object) *Result {
 	result := &Result{Checked: len(objects)}
-	type doubt struct {
+	type reasonOf struct {
 		owner  controllers.ID
 		reason string
 	}
-	doubts := map[doubt]int{}
-	var order []doubt
+	counts := map[reasonOf]int{}
+	var order []reasonOf
 	for _, o := range objects {
 		if w.manages(o) {
 			continue
 		}
 		undetermined := false
 		for _, owner := range o.owners {
-			if reason := w.doubt(owner); reason != "" {
-				d := doubt{owner, reason}
-				if doubts[d]++; doubts[d] == 1 {
+			if reason := w.undetermined(owner); reason != "" {
+				d := reasonOf{owner, reason}
+				if counts[d]++; counts[d] == 1 {
 					order = append(order, d)
 				}
 				undetermined = true
@@ -174,9 +174,9 @@ func (w *owners) find(objects []object) *Result {
 			result.Orphans = append(result.Orphans, w.orphan(o))
 		}
 	}
-	slices.SortFunc(order, func(a, b doubt) int { return a.owner.Compare(b.owner) })
+	slices.SortFunc(order, func(a, b reasonOf) int { return a.owner.Compare(b.owner) })
 	for _, d := range order {
-		result.Undetermined = append(result.Undetermined, fmt.Sprintf("%s of %s: %s", output.Amount(doubts[d], "object"), d.owner, d.reason))
+		result.Undetermined = append(result.Undetermined, fmt.Sprintf("%s of %s: %s", output.Amount(counts[d], "object"), d.owner, d.reason))
 	}
 	slices.SortStableFunc(result.Orphans, func(a, b Orphan) int {
 		if a.Owner != b.Owner {
@@ -187,8 +187,8 @@ func (w *owners) find(objects []object) *Result {
 	return result
 }
 
-// manages reports whether an owner manages an object. The inventory of a release contains neither the objects of hooks nor, in
-// the storage of Helm, the CustomResourceDefinitions from crds/.
+// manages reports whether an owner manages an object. The inventory of a release does not contain hook objects. In the Helm
+// release storage, it does not contain the CustomResourceDefinitions from crds/ either.
 func (w *owners) manages(o object) bool {
 	if w.held[o.id.ID] || o.resource.ClusterScoped && w.stored[o.id.ID] {
 		return true
@@ -199,8 +199,8 @@ func (w *owners) manages(o object) bool {
 	})
 }
 
-// doubt returns why the objects of an owner are unknown, or "".
-func (w *owners) doubt(owner controllers.ID) string {
+// undetermined returns why it cannot be determined which objects of an owner are orphans, or "".
+func (w *owners) undetermined(owner controllers.ID) string {
 	a := w.appliers[owner]
 	k, _ := owner.Flux()
 	switch {

@@ -26,7 +26,7 @@ type Goal struct {
 	// start of the wait. An object with the same name and another UID is a new
 	// one.
 	UID string
-	// Revision is the revision to be ready at, "" for any.
+	// Revision is the awaited revision, "" for any.
 	Revision string
 	// Attempt ends the wait for Ready with the first failed attempt at the
 	// current spec, even if the controller retries.
@@ -34,17 +34,17 @@ type Goal struct {
 	// Token is the reconciliation request of the attempt, "" for any attempt. A
 	// status from before the request is ignored.
 	Token string
-	// RevisionSuffices makes an object that is ready at Revision reach the goal
-	// although its controller has not handled Token.
+	// RevisionSuffices accepts an object that is ready at Revision even if its controller has not
+	// handled Token.
 	RevisionSuffices bool
-	// Earlier are revisions at which the object is neither ready nor failed even
-	// if its controller has handled Token: it may have read an outdated source.
+	// Earlier lists the revisions to ignore even if the controller has handled Token, because it may
+	// have read an outdated source.
 	Earlier []string
 	// Answer ends the wait with the result of Token, even if the object waits for
 	// another object and is reconciled again later.
 	Answer bool
-	// Temporary are the reasons of a Ready condition whose failure does not end
-	// the wait, such as ArtifactFailed right after the source was created.
+	// Temporary lists the Ready condition reasons that do not end the wait, such as ArtifactFailed
+	// right after the source was created.
 	Temporary []string
 }
 
@@ -102,14 +102,14 @@ func (g Goal) ended(k controllers.Kind, o controllers.Object) bool {
 		return k.Finished(o)
 	case g.Answer:
 		// helm-controller keeps Reconciling=True while a dependency is not ready.
-		return k.Settled(o, g.Token) || !g.unanswered(o) && k.Ready(o).Reason == "DependencyNotReady"
+		return k.Settled(o, g.Token) || !g.precedesRequest(o) && k.Ready(o).Reason == "DependencyNotReady"
 	default:
 		return k.Settled(o, g.Token) && !k.Pending(o)
 	}
 }
 
-// unanswered reports whether the status is from before the request.
-func (g Goal) unanswered(o controllers.Object) bool {
+// precedesRequest reports whether the status is from before the request.
+func (g Goal) precedesRequest(o controllers.Object) bool {
 	return g.Token != "" && (controllers.Path{"status.lastHandledReconcileAt"}).String(o) != g.Token
 }
 
@@ -132,7 +132,7 @@ func (g Goal) withReplaced(requested, o controllers.Object) Goal {
 
 func uid(o controllers.Object) string { return controllers.Path{"metadata.uid"}.String(o) }
 
-// final returns why the object cannot reach the goal, nil if it can.
+// final returns an error if the object cannot reach the goal.
 func (g Goal) final(k controllers.Kind, o controllers.Object) *FinalError {
 	if g.State != Ready {
 		return nil

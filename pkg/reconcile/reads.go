@@ -18,7 +18,7 @@ type reads struct {
 	slots chan struct{}
 
 	mu sync.Mutex
-	// running are the current requests, queued those that start after them.
+	// running holds the current requests, and queued the requests that start after them.
 	running, queued map[controllers.ID]*read
 }
 

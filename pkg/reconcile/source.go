@@ -32,7 +32,7 @@ func (w *Waiter) stalledSource(ctx context.Context, s objref.Target, o controlle
 	if !s.Kind.Pending(o) {
 		return nil, nil
 	}
-	// The object may have created its source: its waiting is not a new attempt.
+	// The object may have created its source, so a waiting source is not a new attempt.
 	u := upstream{reads: w.Watches.reads, seen: map[string]bool{s.Named().String(): true}}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)

@@ -63,7 +63,7 @@ func unhandled(s objref.Target, o controllers.Object) string {
 	case s.Kind.Suspension.Is(o) || s.Kind.Static != nil && s.Kind.Static(o):
 		return ""
 	case requested != "" && s.Kind.Has(controllers.Reconcile) && requested != (controllers.Path{"status.lastHandledReconcileAt"}).String(o):
-		return s.Named().String() + " is requested to reconcile"
+		return "a reconciliation of " + s.Named().String() + " was requested"
 	case working.Status == "True" && working.Reason == "Progressing":
 		return s.Named().String() + " is being reconciled"
 	default:

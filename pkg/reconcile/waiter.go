@@ -19,7 +19,7 @@ const atOnce = 16
 // Result is the outcome of the wait for an object.
 type Result struct {
 	Subject objref.Target
-	// Goal is the awaited state. Children have a goal of their own.
+	// Goal is the awaited state. Child objects have their own goal.
 	Goal Goal
 	// Last is the last known state of the object, nil if it was not read or is
 	// deleted. After a wait for Deleted it is the new object of that name, if
@@ -42,7 +42,7 @@ func (r Result) Done() string {
 // ErrDeleted is returned for an object that was deleted during the wait.
 var ErrDeleted = errors.New("deleted while waiting for it")
 
-// Progress is an intermediate state of an object.
+// Progress describes an intermediate state of an object.
 type Progress struct {
 	Subject objref.Target
 	Object  controllers.Object
@@ -102,8 +102,8 @@ func (w *Waiter) one(ctx context.Context, g Goal, s objref.Target, sub *Subscrip
 	w.Ended(result)
 }
 
-// children waits for the Flux objects that a ready object has applied. They
-// have revisions of their own, so they are awaited at any revision.
+// children waits for the Flux objects that a ready object has applied. They have their own
+// revisions, so they are awaited at any revision.
 func (w *Waiter) children(ctx context.Context, o controllers.Object) {
 	for _, m := range controllers.Managed(o) {
 		k, ok := m.Flux()
@@ -124,9 +124,8 @@ func (w *Waiter) children(ctx context.Context, o controllers.Object) {
 	}
 }
 
-// Await waits for one object. The object of the subject is its state before the
-// wait; without one it is read first. sub is a subscription of Watches, nil for
-// a watch of its own.
+// Await waits for one object. The object of the subject is its state before the wait; without one
+// it is read first. sub is a subscription of Watches, nil for a separate watch.
 func (w *Waiter) Await(ctx context.Context, g Goal, s objref.Target, sub *Subscription) Result {
 	last, err := w.await(ctx, g, s, sub)
 	return Result{Subject: s, Goal: g, Last: last, Err: err}
@@ -147,7 +146,7 @@ func (w *Waiter) await(ctx context.Context, g Goal, s objref.Target, sub *Subscr
 	if g.State == Deleted && g.UID == "" {
 		g.UID = uid(last)
 	}
-	if done, err := w.judge(ctx, g, s, last); done || err != nil {
+	if done, err := w.evaluate(ctx, g, s, last); done || err != nil {
 		return last, err
 	}
 	version := controllers.Path{"metadata.resourceVersion"}.String(last)
@@ -163,7 +162,7 @@ func (w *Waiter) await(ctx context.Context, g Goal, s objref.Target, sub *Subscr
 		case e.Deleted:
 			return false, ErrDeleted
 		}
-		return w.judge(ctx, g, s, last)
+		return w.evaluate(ctx, g, s, last)
 	})
 	return last, err
 }
@@ -175,8 +174,8 @@ func outdated(e kube.Event, last controllers.Object) bool {
 	return kube.Older(e.Object, last) && !(e.Deleted && uid(e.Object) == uid(last))
 }
 
-// judge reports whether the goal is reached, and returns an error if it cannot be reached.
-func (w *Waiter) judge(ctx context.Context, g Goal, s objref.Target, o controllers.Object) (bool, error) {
+// evaluate reports whether the goal is reached, and returns an error if it cannot be reached.
+func (w *Waiter) evaluate(ctx context.Context, g Goal, s objref.Target, o controllers.Object) (bool, error) {
 	g = g.withReplaced(s.Object, o)
 	if g.Reached(s.Kind, o) {
 		return true, nil
@@ -189,7 +188,7 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s objref.Target, o controlle
 	switch {
 	case final != nil && final.Suspended:
 		return false, final
-	case g.unanswered(o):
+	case g.precedesRequest(o):
 		// The state at the start of the wait is from before the request.
 		if !kube.Same(o, s.Object) {
 			w.Progress(p)

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ShareFrom is the number of objects of a kind in a namespace from which one
-// watch of the namespace replaces single watches.
+// ShareFrom is the minimum number of objects of a kind in a namespace for which one watch of the
+// namespace replaces single watches.
 const ShareFrom = 17
 
 // Watches sends the changes of objects to their subscribers, from a watch for

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// mostIndexed is the maximum number of artifacts whose index is recorded, indexMax the maximum
-	// size of an index, and nameMax that of an entry: the API server accepts no longer names.
+	// mostIndexed is the maximum number of artifacts whose index is recorded. indexMax is the maximum
+	// size of an index, and nameMax of an entry: the API server rejects longer names.
 	mostIndexed = 50
 	indexMax    = 4 << 20
 	nameMax     = 8 << 10
@@ -29,8 +29,8 @@ const (
 // errIndexSize is returned for an artifact with too many manifests.
 var errIndexSize = errors.New("too many manifests for a recording")
 
-// indexes records the names of the manifests in the artifacts in which the diagnosis searches for
-// rejected objects. It does not record their contents.
+// indexes records the manifest names in the artifacts that the diagnosis searches for rejected
+// objects. It does not record their contents.
 func (s *run) indexes(ctx context.Context) error {
 	targets := slices.SortedFunc(maps.Keys(s.searched), func(a, b controllers.ID) int { return cmp.Compare(a.String(), b.String()) })
 	for i, source := range targets {

@@ -47,7 +47,7 @@ func (s *run) flux(ctx context.Context) error {
 }
 
 // want selects the objects that a Flux object applies, the Secrets that it refers to, and the artifact
-// with the file of an object that the API server rejects.
+// with the manifest of an object that the API server rejects.
 func (s *run) want(k controllers.Kind, o controllers.Object) {
 	if source, ok := diagnose.Searched(k, o); ok {
 		s.searched[source] = true

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// logBytes is the maximum size of a recorded log, and logLine that of a line.
+	// logBytes is the maximum size of a recorded log, and logLine the maximum size of a line.
 	logBytes, logLine = 4 << 20, 1 << 20
 	// failingLines is the maximum number of lines of a container that is not a controller, and
 	// failingMax the maximum number of such containers.

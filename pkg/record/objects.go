@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ const (
 	mostRelatives = 16
 )
 
-// builtIn lists the Kubernetes kinds whose objects commands list completely, with the fields that no command reads.
+// builtIn lists the Kubernetes kinds that commands list completely, with the fields that no command reads.
 var builtIn = []struct {
 	apiVersion, kind string
 	without          []string
@@ -153,8 +154,8 @@ func (s *run) part(ctx context.Context, r kube.Resource, namespace string) error
 	return s.end(line, version, err)
 }
 
-// selectors returns the label selectors of the recorded objects of a resource: the owner labels of
-// Flux, and those of the storage of Helm.
+// selectors returns the label selectors of the recorded objects of a resource: the Flux owner
+// labels, and the labels of the Helm release storage.
 func selectors(r kube.Resource) []string {
 	var all []string
 	for _, k := range controllers.Known {
@@ -168,7 +169,7 @@ func selectors(r kube.Resource) []string {
 	return all
 }
 
-// singles reads the applied objects that have not been seen, and returns those that do not exist.
+// singles reads the applied objects that have not been seen, and returns the IDs of missing objects.
 func (s *run) singles(ctx context.Context, r kube.Resource, selection kube.Selection, seen map[string]bool, each func(controllers.Object) error) (absent []string, err error) {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.applied[r])) {
@@ -178,7 +179,7 @@ func (s *run) singles(ctx context.Context, r kube.Resource, selection kube.Selec
 		}
 	}
 	if len(ids) > singleMax {
-		s.out.Unknown(r.Resource + ": not recorded: further objects in inventories that have no owner labels")
+		s.out.Unknown(fmt.Sprintf("%s: only the first %d inventory objects without owner labels were recorded", r.Resource, singleMax))
 		ids = ids[:singleMax]
 	}
 	found := make([]controllers.Object, len(ids))

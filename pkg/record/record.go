@@ -19,9 +19,9 @@ import (
 type Recorder struct {
 	// Client is the client for the cluster.
 	Client *kube.Client
-	// Home is the namespace of the controllers, Namespace the other namespace to record, "" for all.
+	// Home is the controllers' namespace, and Namespace the other namespace to record, "" for all.
 	Home, Namespace string
-	// Now is the time of the recording, Flux the version of this program.
+	// Now is the time of the recording, and Flux the version of this program.
 	Now  time.Time
 	Flux string
 	// Lines is the maximum number of recent log lines of a container.
@@ -36,14 +36,14 @@ type run struct {
 	Recorder
 	out    *recording.Writer
 	masker recording.Masker
-	// served are the resources of the cluster, nil if discovery failed.
+	// served lists the resources of the cluster, nil if discovery failed.
 	served map[schema.GroupVersionKind]kube.Resource
-	// applied are the objects in inventories and the Secrets that Flux objects refer to.
+	// applied holds the objects in inventories and the Secrets that Flux objects refer to.
 	applied map[kube.Resource]map[string]bool
 	// whole lists the resources whose objects are all recorded.
 	whole map[schema.GroupResource]bool
 	logs  []container
-	// searched lists the sources in whose artifacts the diagnosis searches for rejected objects.
+	// searched lists the sources whose artifacts the diagnosis searches for rejected objects.
 	// artifacts holds the artifacts of all sources.
 	searched  map[controllers.ID]bool
 	artifacts map[controllers.ID]artifact.Artifact

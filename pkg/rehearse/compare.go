@@ -25,7 +25,7 @@ import (
 type comparison struct {
 	from, to *testrun.Run
 	report   *Report
-	// manifests are the manifests of the Flux objects of both sides.
+	// manifests holds the manifests of the Flux objects on both sides.
 	manifests map[controllers.ID]*unstructured.Unstructured
 }
 
@@ -85,13 +85,13 @@ func (c *comparison) listUnsettled() {
 	slices.Sort(c.report.Unsettled)
 }
 
-// unknowns are the fields whose effect only the controller determines.
+// unknowns lists the fields whose effect only the controller determines.
 var unknowns = []struct{ field, text string }{
 	{"spec.postRenderers", "post-renderers"},
 	{"spec.driftDetection", "drift detection"},
 }
 
-// listControllers lists the controllers, and the results that are unknown because they ran in other versions.
+// listControllers lists the controllers, and the results that are unknown because other controller versions ran.
 func (c *comparison) listControllers() {
 	for _, name := range c.from.Repository.Components {
 		controller := Controller{Name: name, From: c.from.Distribution.Tags[name], To: c.to.Distribution.Tags[name], Ran: c.to.Versions[name]}
@@ -181,8 +181,8 @@ func (c *comparison) compareObjects() {
 	}
 }
 
-// explain notes why a version of Flux does not cause the change of a release: the same controller has
-// rendered it in both sandboxes.
+// explain adds a note to a release change that the Flux version does not cause, because the same
+// controller version has rendered the release in both sandboxes.
 func (c *comparison) explain(owner controllers.ID, change diff.Change) diff.Change {
 	k, _ := owner.Flux()
 	if k.Release && change.Action == diff.Changed && c.from.Versions[k.Controller] == c.to.Versions[k.Controller] {
@@ -209,7 +209,7 @@ func (c *comparison) keep(result *diff.Result) {
 	}
 }
 
-// unowned reports whether the current version has applied an object that the next version has not.
+// unowned reports whether only the current version has applied an object.
 func unowned(change diff.Change) bool {
 	return change.Before != nil && change.After != nil &&
 		len(controllers.Owners(change.Before.Object)) > 0 && len(controllers.Owners(change.After.Object)) == 0
@@ -276,15 +276,15 @@ func (c *comparison) withoutDefaults(change diff.Change) diff.Change {
 	})
 }
 
-// serverFields are the fields that the API server and its controllers set, with values that differ
-// between two clusters. A field of a list is that of each element.
+// serverFields lists the fields that the API server and its controllers set to values that differ
+// between two clusters. A field of a list stands for the field of each element.
 var serverFields = []string{
 	"status", "metadata.managedFields", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
 	"metadata.selfLink", "metadata.ownerReferences.uid", "spec.claimRef.uid", "spec.claimRef.resourceVersion",
 	"spec.ports.nodePort", "spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort", "spec.volumeName",
 }
 
-// serverKeys lists such labels (of an object, its selector and its pod template) and annotations.
+// serverKeys lists the labels (of an object, its selector and its pod template) and annotations with such values.
 var serverKeys = []string{
 	controllers.RequestAnnotation, "deployment.kubernetes.io/revision", "controller-uid", "batch.kubernetes.io/controller-uid",
 }

@@ -41,7 +41,7 @@ func (c *comparison) compareManifests(ctx context.Context) error {
 		return err
 	}
 	for _, e := range mu.sorted() {
-		c.judge(e)
+		c.addFindings(e)
 	}
 	return nil
 }
@@ -71,8 +71,8 @@ func (c *comparison) fluxManifests() []*unstructured.Unstructured {
 	return all
 }
 
-// judge adds the findings of a manifest that concern the next version but not the current one.
-func (c *comparison) judge(e *examination) {
+// addFindings adds the problems that a manifest has with the next version but not with the current one.
+func (c *comparison) addFindings(e *examination) {
 	f := Finding{Object: controllers.VersionedIDOf(e.manifest.Object)}
 	version := e.manifest.GetAPIVersion()
 	newest, _ := schema.ParseGroupVersion(e.newest)
@@ -117,7 +117,7 @@ func (c *comparison) judge(e *examination) {
 	}
 }
 
-// migration returns when and how to migrate the files to the newest API version, nil for an older one.
+// migration describes when and how to migrate the files to the newest API version. It returns nil for an older version.
 func (c *comparison) migration(e *examination, newest string) []string {
 	if utilversion.CompareKubeAwareVersionStrings(newest, e.manifest.GroupVersionKind().Version) <= 0 {
 		return nil
@@ -129,7 +129,7 @@ func (c *comparison) migration(e *examination, newest string) []string {
 	return []string{fmt.Sprintf("migrate the files %s: flux migrate -f . --version %s", when, c.to.Distribution.Minor())}
 }
 
-// conversion returns how to convert a field that no longer exists.
+// conversion describes how to convert a field that no longer exists.
 func conversion(k controllers.Kind, field string) string {
 	for _, r := range k.Removed {
 		if "spec."+r.Field == field {
@@ -172,7 +172,7 @@ func (c *comparison) compareStates(ctx context.Context) error {
 		case stable(before.Message) == stable(after.Message):
 			c.omit(t, "not ready with either version: "+after.Message, false)
 		default:
-			f.Rule, f.Message = "not-ready", "not ready with either version, for another reason: "+after.Message
+			f.Rule, f.Message = "not-ready", "not ready with either version, but the message changes: "+after.Message
 			c.find(f)
 		}
 	}
@@ -184,7 +184,7 @@ func (c *comparison) omit(t controllers.ID, reason string, intended bool) {
 	c.report.NotRehearsed = append(c.report.NotRehearsed, settle.Omission{Object: t, Reason: redact.Text(reason), Intended: intended})
 }
 
-// omitted lists an object that was suspended, and reports whether it was.
+// omitted reports whether an object was suspended, and lists it if so.
 func (c *comparison) omitted(t controllers.ID, f settle.Flux) bool {
 	suspended := f.Suspended()
 	if suspended == nil {
@@ -209,7 +209,7 @@ func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 		}
 		f := Finding{Level: Breaks, Rule: "not-ready", Object: unversioned(found.Root().Object), Message: found.Root().Message}
 		for _, remedy := range found.Root().Remedies() {
-			// The cluster of the user does not have the problem yet.
+			// The user's cluster does not have the problem yet.
 			if !strings.HasPrefix(remedy, "flux reconcile") {
 				f.Remedies = append(f.Remedies, remedy)
 			}
@@ -229,8 +229,8 @@ func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 	}
 }
 
-// compareInventory compares the API versions in the inventories of two ready objects. The objects
-// themselves are compared as objects.
+// compareInventory compares the API versions in the inventories of two ready objects.
+// compareObjects compares the objects themselves.
 func (c *comparison) compareInventory(was, is settle.Flux) {
 	before := map[controllers.ID]controllers.VersionedID{}
 	for _, e := range controllers.Inventory(was.Object) {
@@ -287,5 +287,6 @@ func warningEvents(ctx context.Context, s *testrun.Run) (map[string]event.Event,
 	return found, nil
 }
 
-// unversioned returns the ID of a live object, which the API server returns in each version of its kind.
+// unversioned returns the ID of a live object without a version, because the API server returns the object in each
+// version of its kind.
 func unversioned(i controllers.ID) controllers.VersionedID { return controllers.VersionedID{ID: i} }

@@ -1,5 +1,5 @@
-// Package rehearse runs a repository, or the exported objects of a cluster, through two versions of
-// Flux in temporary sandboxes, and compares the results. It prints nothing.
+// Package rehearse runs a repository, or the exported objects of a cluster, with two Flux versions
+// in temporary sandboxes, and compares the results. It prints nothing.
 package rehearse
 
 import (
@@ -17,9 +17,9 @@ import (
 
 // Rehearsal configures the rehearsal of an upgrade.
 type Rehearsal struct {
-	// Input is the input of both runs. Either its Repository or its Exported is set.
+	// Input is the input of both runs, with either Repository or Exported set.
 	Input testrun.Run
-	// From is the current version, nil for that of the repository, and To the next one.
+	// From is the current version, nil for the version in the repository, and To the next version.
 	From *controllers.Distribution
 	To   controllers.Distribution
 	// Progress is called with the steps of each version, possibly concurrently.
@@ -55,7 +55,7 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 	return compare(ctx, from, to)
 }
 
-// run returns the run with a version of Flux.
+// run returns the run with a Flux version.
 func (r *Rehearsal) run(d controllers.Distribution) *testrun.Run {
 	run := r.Input
 	run.Distribution, run.Progress = d, func(step string) { r.Progress(d.Version, step) }

@@ -11,7 +11,7 @@ import (
 const (
 	// Same means that the rehearsed objects do not differ.
 	Same = "same"
-	// Different means that something changes, breaks or has to be migrated.
+	// Different means that objects change, fail or must be migrated.
 	Different = "different"
 	// Undetermined means that nothing differs, but that some objects could not be rehearsed.
 	Undetermined = "undetermined"
@@ -22,9 +22,9 @@ type Level string
 
 // The levels, from the most to the least important one.
 const (
-	// Breaks is something that works with the current version and not with the next one.
+	// Breaks is a feature that works with the current version but not with the next one.
 	Breaks Level = "breaks"
-	// Migrate is something that has to be migrated before a later version.
+	// Migrate is an object or file that must be migrated before upgrading to a later version.
 	Migrate Level = "migrate"
 	// Changes is another difference.
 	Changes Level = "changes"
@@ -42,9 +42,9 @@ type Finding struct {
 	Message string                  `json:"message"`
 	// File is the file with the manifest, if only one has it.
 	File string `json:"file,omitempty"`
-	// Remedies are fixes. A remedy with a command ends with the command.
+	// Remedies lists fixes. If a remedy contains a command, it ends with the command.
 	Remedies []string `json:"remedies,omitempty"`
-	// Also are other objects with the same cause.
+	// Also lists other objects with the same cause.
 	Also []controllers.ID `json:"also,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Report struct {
 	Controllers []Controller `json:"controllers"`
 	// NotRehearsed lists the objects that could not be rehearsed.
 	NotRehearsed []settle.Omission `json:"notRehearsed"`
-	// Changes are the objects that differ, by their owner.
+	// Changes lists the objects that differ, grouped by owner.
 	Changes []*diff.Result `json:"changes"`
 	// Unsettled lists the objects that were not reconciled in time.
 	Unsettled []string `json:"unsettled,omitempty"`

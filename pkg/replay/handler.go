@@ -45,7 +45,7 @@ func (r *Recording) serve(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// notServed is the response of the API server to a path that it does not have.
+// notServed is the response of an API server to an unknown path.
 func notServed(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
 func (r *Recording) serveDocument(w http.ResponseWriter, path string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/recording"
 )
 
-// serveBelow serves the log of a container. Other subresources need the cluster.
+// serveBelow serves container logs. Other subresources require the cluster.
 func (r *Recording) serveBelow(w http.ResponseWriter, request *http.Request, q query) *failure {
 	if q.resource != "pods" || q.below != "log" {
 		return notRecorded("the %s of %s is not in the recording", q.below, q.resource)
@@ -28,7 +28,7 @@ func (r *Recording) serveBelow(w http.ResponseWriter, request *http.Request, q q
 	}
 	text, cut := r.excerpt(r.logs[i], request)
 	if cut {
-		w.Header().Add("Warning", `299 - "the recording has only the end of the log of pod `+q.object+`"`)
+		w.Header().Add("Warning", `299 - "the recording only contains the end of the log of pod `+q.object+`"`)
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = w.Write([]byte(text)) // fails only if the client has disconnected

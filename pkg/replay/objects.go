@@ -101,7 +101,7 @@ func (l *list) index(id string) (int, bool) {
 // existence is unknown.
 func (l *list) absent(q query, id string) *failure {
 	if l.Part && !slices.Contains(l.Absent, id) {
-		return notRecorded("%s %q is not in the recording, which contains only those that Flux applies", q.name(), q.object)
+		return notRecorded("%s %q is not in the recording, which only contains %s applied by Flux", q.name(), q.object, q.resource)
 	}
 	f := failed(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", q.name(), q.object))
 	f.Details = &metav1.StatusDetails{Name: q.object, Group: q.group, Kind: q.resource}
@@ -126,7 +126,7 @@ func (l *list) get(w http.ResponseWriter, q query) *failure {
 	return nil
 }
 
-// known reports whether the recording has all objects that a query selects.
+// known returns a failure unless the recording contains all objects that a query selects.
 func (l *list) known(q query) *failure {
 	if !l.Part {
 		return nil
@@ -144,12 +144,12 @@ func (l *list) known(q query) *failure {
 	}
 	requirements, _ := q.labels.Requirements()
 	if len(requirements) == 0 {
-		return nil // the list is that of the objects that Flux applies
+		return nil // the list contains the objects that Flux applies
 	}
 	if slices.ContainsFunc(requirements, l.covers) {
 		return nil
 	}
-	return notRecorded("%s with the labels %q are not in the recording, which contains only those that Flux applies", q.name(), q.labels)
+	return notRecorded("%s with the labels %q are not in the recording, which only contains %s applied by Flux", q.name(), q.labels, q.resource)
 }
 
 // covers reports whether all objects that match a requirement are recorded.
@@ -220,7 +220,7 @@ func (l *list) matches(it item, q query) bool {
 }
 
 // render returns an object in the requested version. Versions of a custom resource without a
-// conversion webhook, such as those of Flux, differ only in their name.
+// conversion webhook, such as Flux resources, differ only in their name.
 func (l *list) render(it item, q query) ([]byte, error) {
 	if l.Version == q.version && !q.metadata {
 		return it.raw, nil

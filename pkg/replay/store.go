@@ -19,7 +19,7 @@ import (
 // Recording is a recording in memory.
 type Recording struct {
 	recording.Header
-	// Unknown describes what could not be recorded.
+	// Unknown describes data that could not be recorded.
 	Unknown []string
 
 	documents map[string]recording.Document
@@ -28,7 +28,7 @@ type Recording struct {
 	logs      []recording.Log
 }
 
-// list are the recorded objects of a resource, sorted as the API server sorts them.
+// list holds the recorded objects of a resource, sorted as by the API server.
 type list struct {
 	recording.List
 	items []item
@@ -65,7 +65,7 @@ func Open(r io.Reader) (*Recording, error) {
 		return nil
 	})
 	if err == nil && len(items) > 0 {
-		err = errors.New("the recording has objects without a list")
+		err = errors.New("the recording contains objects outside of a list")
 	}
 	return rec, err
 }
@@ -81,7 +81,7 @@ func newItem(raw json.RawMessage) (item, error) {
 		return item{}, err
 	}
 	if o.Metadata.Name == "" {
-		return item{}, errors.New("an object has no name")
+		return item{}, errors.New("object without a name")
 	}
 	return item{id: o.Metadata.Namespace + "/" + o.Metadata.Name, labels: o.Metadata.Labels, raw: slices.Clone(raw)}, nil
 }
@@ -126,7 +126,7 @@ func (r *Recording) served(group, version, resource string) bool {
 	return false
 }
 
-// find returns the list that has the objects of a resource in a namespace, or in all for "". It
+// find returns the list with the objects of a resource in a namespace, "" for all namespaces. It
 // prefers the version that was recorded.
 func (r *Recording) find(q query) (*list, *failure) {
 	lists := r.lists[q.group+"/"+q.resource]
@@ -143,7 +143,7 @@ func (r *Recording) find(q query) (*list, *failure) {
 	case len(lists) == 0:
 		return nil, notRecorded("%s are not in the recording", q.resource)
 	case found == nil && len(r.Namespaces) > 0:
-		return nil, forbidden(fmt.Sprintf("%s is forbidden: the recording has only the namespaces %s", q.name(), strings.Join(r.Namespaces, " and ")))
+		return nil, forbidden(fmt.Sprintf("%s is forbidden: the recording only contains the namespaces %s", q.name(), strings.Join(r.Namespaces, " and ")))
 	case found == nil:
 		return nil, notRecorded("%s are in the recording only for namespace %q", q.resource, lists[0].Namespace)
 	case found.Error != nil:

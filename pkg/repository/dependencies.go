@@ -14,10 +14,10 @@ import (
 
 // Dependencies contains the objects in spec.dependsOn of the Kustomizations and HelmReleases of a graph.
 type Dependencies struct {
-	// Objects are the objects of the graph, and Needs the dependencies of each.
+	// Objects holds the objects of the graph, and Needs the dependencies of each object.
 	Objects map[controllers.ID]*unstructured.Unstructured
 	Needs   map[controllers.ID][]controllers.ID
-	// Complete is set if all Kustomizations were rendered, so that an object that was not found does not exist.
+	// Complete is set if all Kustomizations were rendered: an object that was not found then does not exist.
 	Complete bool
 }
 
@@ -33,7 +33,7 @@ func (g *Graph) Dependencies() *Dependencies {
 		}
 		d.Complete = d.Complete && n.err == nil
 		if !operator.Renders(n.owner) {
-			// A leaf is not rendered, and applies nothing that others depend on.
+			// A leaf is not rendered: no other object depends on its objects.
 			_, err := g.Content(build.SourceOf(n.owner))
 			d.Complete = d.Complete && err == nil
 		}
@@ -52,14 +52,14 @@ type Blocked struct {
 	Reason string
 }
 
-// Problem is the reason why an object is never reconciled: a dependency does not exist, or is circular.
+// Problem is the reason why an object is never reconciled: a missing or circular dependency.
 type Problem struct {
 	Missing controllers.ID
 	// Cycle leads from the object through its dependencies back to it.
 	Cycle []controllers.ID
 }
 
-// Equal reports whether both problems are the same.
+// Equal reports whether two problems are the same.
 func (p Problem) Equal(other Problem) bool {
 	return p.Missing == other.Missing && slices.Equal(p.Cycle, other.Cycle)
 }
@@ -70,9 +70,9 @@ func (p Problem) Text(removed bool) string {
 	case p.Cycle != nil:
 		return "circular spec.dependsOn: " + Names(p.Cycle, " → ")
 	case removed:
-		return "spec.dependsOn names " + p.Missing.String() + ", which this change removes"
+		return "spec.dependsOn refers to " + p.Missing.String() + ", which this change removes"
 	}
-	return "spec.dependsOn names " + p.Missing.String() + ", which does not exist"
+	return "spec.dependsOn refers to " + p.Missing.String() + ", which does not exist"
 }
 
 // Names joins the names of objects.
@@ -137,7 +137,7 @@ func (d *Dependencies) cycle(from controllers.ID) []controllers.ID {
 	return nil
 }
 
-// Dependents returns the objects that depend on an object, directly or not.
+// Dependents returns the objects that depend on an object, directly or indirectly.
 func (d *Dependencies) Dependents(on controllers.ID) []controllers.ID {
 	dependents := map[controllers.ID][]controllers.ID{}
 	for id, needs := range d.Needs {

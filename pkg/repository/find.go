@@ -39,7 +39,7 @@ func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, e
 		n := g.found.nodes[i]
 		busy = busy || n.state == building
 		if n.state == pending && mayApply(g, n, words) {
-			_, _ = g.build(n) // its error is reported when it is followed
+			_, _ = g.build(n) // following it reports the error
 		}
 		if visit(n) {
 			g.cycles = before
@@ -52,7 +52,8 @@ func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, e
 	return g.cycles == before, nil
 }
 
-// mayApply reports whether an owner that is not rendered may apply an object with all of the words, or owners that do.
+// mayApply reports whether an owner that is not rendered may directly or indirectly apply an object with all of the
+// words.
 func mayApply(g *Graph, n *node, words []string) bool {
 	if operator.Renders(n.owner) {
 		return true // its templates contain only parts of names
@@ -83,7 +84,7 @@ func Directory(g *Graph, ks *unstructured.Unstructured) (Tree, string, error) {
 	return tree, folderOf(g, ks), err
 }
 
-// Files returns the files of its source that the build of a Kustomization may read.
+// Files returns the source files that a Kustomization build may read.
 func Files(g *Graph, ks *unstructured.Unstructured) []string {
 	n := g.found.byID[controllers.IDOf(ks.Object)]
 	if n == nil || operator.Renders(n.owner) || !findInputs(g, n) {

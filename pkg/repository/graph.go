@@ -28,22 +28,22 @@ type Tree interface {
 type Options struct {
 	// Path is the directory from which the cluster is bootstrapped, and Namespace the namespace of Flux.
 	Path, Namespace string
-	// Root is the Kustomization to begin with. If it is nil, the graph begins with that of Path.
+	// Root is the Kustomization to start with. If it is nil, the graph starts with the Kustomization of Path.
 	Root *unstructured.Unstructured
 	// Remotes and Branches are as in Identity.
 	Remotes, Branches []string
-	// Folders contain the files of sources, in place of the content that their objects select.
+	// Folders maps sources to the directories that replace their content.
 	Folders map[controllers.ID]Folder
-	// Contents returns the files of sources that are not in the tree. Nil returns none.
+	// Contents returns the files of sources that are not in the tree. A nil Contents returns none.
 	Contents Contents
 	// Submodules returns a tree of the repository with the files of its submodules. It may be nil.
 	Submodules func(Tree) (Tree, error)
 	// Optional calls read, which may find that files are missing in a partial clone. It may be nil.
 	Optional func(read func() error) error
-	// Find returns objects that the repository does not contain, such as those of the cluster. It may be nil.
+	// Find returns objects that are not in the repository, for example from the cluster. It may be nil.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
 
-	// Inputs are the inputs of ResourceSetInputProviders, in place of those that they export.
+	// Inputs replaces the exported inputs of ResourceSetInputProviders.
 	Inputs map[controllers.ID][]map[string]any
 	// Provider returns a ResourceSetInputProvider of a cluster, with the inputs in its status, or build.ErrNotFound. It may be
 	// nil.
@@ -51,19 +51,19 @@ type Options struct {
 	// Build configures the builds of Kustomizations. Its Path, Ignore and Filter apply to the root only, and its Lookup
 	// is used for ConfigMaps and Secrets that the repository does not contain.
 	Build build.Options
-	// Charts configures the rendering of HelmReleases, except for how objects and files are found. Without a Renderer,
+	// Charts configures the rendering of HelmReleases, except for the lookup of objects and files. Without a Renderer,
 	// HelmReleases are not rendered.
 	Charts charts.Options
 	// Missing is called for a ConfigMap or Secret that an owner refers to and that is not found. The owner is rendered
-	// without it if Missing returns true. Nil returns false.
+	// without it if Missing returns true. A nil Missing returns false.
 	Missing func(owner *unstructured.Unstructured, object controllers.ID, err error) bool
 	// Rendered is called for each rendering. It may be nil.
 	Rendered func(*build.Result)
 
 	// Memo shares renderings between graphs. It may be nil.
 	Memo *Memo
-	// Reviewed is the graph of a revision whose registries are trusted: charts are fetched from the addresses that it
-	// contains and from public ones. Nil trusts all addresses, unless Untrusted is set: then it trusts none.
+	// Reviewed is the graph of a revision whose registries are trusted: charts are fetched from the addresses in it
+	// and from public addresses. If it is nil, all addresses are trusted, or none if Untrusted is set.
 	Reviewed  *Graph
 	Untrusted bool
 }
@@ -82,24 +82,24 @@ type Graph struct {
 	instance, synced *unstructured.Unstructured
 	artifacts        artifacts
 	found            index
-	// templated are the results of templatesFlux: many HelmReleases have the same chart.
+	// templated caches the results of templatesFlux, because many HelmReleases use the same chart.
 	templated map[chartAt]bool
 	// rendered is the number of objects of all renderings.
 	rendered int
-	// cycles counts the searches that needed a rendering in progress. Results that depend on such a search are rendered
-	// again.
+	// cycles counts the searches that depended on a rendering in progress. Results that depend on such a search are
+	// rendered again.
 	cycles int
 }
 
 const (
 	// maxAttempts is the maximum number of times that a Kustomization or a source is rendered: cycles could be endless.
 	maxAttempts = 3
-	// maxObjects bounds the objects of all Kustomizations of a revision: those that apply each other render every
-	// object many times.
+	// maxObjects bounds the objects of all Kustomizations of a revision, because Kustomizations that apply each
+	// other render every object many times.
 	maxObjects = 100_000
 )
 
-// Open returns the graph of a revision. Without a directory of the cluster, it has no root.
+// Open returns the graph of a revision. It has no root if there is no cluster directory.
 func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	g, err := open(ctx, at, o)
 	if err == nil {

@@ -11,22 +11,22 @@ import (
 
 // Identity identifies the GitRepositories that refer to a repository at one of its revisions.
 type Identity struct {
-	// Remotes are the addresses of the repository, as git.ComparableAddress returns them.
+	// Remotes lists the addresses of the repository, as returned by git.ComparableAddress.
 	Remotes []string
 	// Own is the source of the cluster's directory, or nil if the repository does not contain it.
 	Own *unstructured.Unstructured
-	// Branches are the branches whose head is the revision, if the repository does not contain the source of the
-	// cluster's directory. Without branches, every reference is at the revision.
+	// Branches lists the branches whose head is the revision, if the repository does not contain the source of
+	// the cluster's directory. Without branches, every reference resolves to the revision.
 	Branches []string
 }
 
-// Local reports whether an address is that of the repository.
+// Local reports whether an address belongs to the repository.
 func (i Identity) Local(address string) bool {
 	address = git.ComparableAddress(address)
 	return slices.Contains(i.Remotes, address) || i.Own != nil && git.ComparableAddress(text(i.Own, "spec", "url")) == address
 }
 
-// Follows reports whether the revision is that of a reference.
+// Follows reports whether a reference resolves to the revision.
 func (i Identity) Follows(reference GitReference) bool {
 	if i.Own != nil && i.Own.GetKind() == controllers.GitRepository {
 		return GitReferenceOf(i.Own) == reference
@@ -34,7 +34,7 @@ func (i Identity) Follows(reference GitReference) bool {
 	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == GitReference{Branch: branch} })
 }
 
-// Is reports whether a GitRepository is the repository at the revision.
+// Is reports whether a GitRepository refers to the repository at the revision.
 func (i Identity) Is(o *unstructured.Unstructured) bool {
 	return i.Local(text(o, "spec", "url")) && i.Follows(GitReferenceOf(o))
 }

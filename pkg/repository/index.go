@@ -15,10 +15,10 @@ import (
 
 // index contains the objects that a graph has found.
 type index struct {
-	// nodes are the known Kustomizations, ResourceSets and FluxInstances, parents first, and byID contains them by their ID.
+	// nodes holds the known Kustomizations, ResourceSets and FluxInstances, parents first, and byID the same nodes by ID.
 	nodes []*node
 	byID  map[controllers.ID]*node
-	// objects are the objects of all Kustomizations that were rendered, and the Flux objects of HelmReleases.
+	// objects holds the objects of all rendered Kustomizations, and the Flux objects of HelmReleases.
 	objects map[controllers.ID]applied
 	// absent lists the objects that were searched for and not found.
 	absent map[controllers.ID]bool
@@ -35,7 +35,7 @@ type Rendering struct {
 	// Owner is the Kustomization, HelmRelease, ResourceSet or FluxInstance.
 	Owner *unstructured.Unstructured
 	Build *build.Result
-	// Namespace is the namespace of objects without one, as in charts.
+	// Namespace is the default namespace of the objects, as in charts.
 	Namespace string
 }
 
@@ -68,7 +68,7 @@ type node struct {
 	attempts, depth int
 	built           *Rendering
 	err             error
-	// leaf is set if nothing that the Kustomization applies has to be followed. It is known once inputs is set.
+	// leaf is set if the Kustomization applies no objects to follow. It is valid once inputs is set.
 	leaf   bool
 	inputs *inputs
 }
@@ -91,10 +91,10 @@ func (i *index) lack(owner *unstructured.Unstructured, object controllers.ID, er
 	}
 }
 
-// Lacking returns the ConfigMaps and Secrets without which an owner was rendered.
+// Lacking returns the ConfigMaps and Secrets that were missing when an owner was rendered.
 func (g *Graph) Lacking(owner controllers.ID) []Lack { return g.found.lacking[owner] }
 
-// isRoot reports whether a Kustomization is that of the cluster's directory.
+// isRoot reports whether a Kustomization applies the cluster's directory.
 func isRoot(g *Graph, ks *unstructured.Unstructured) bool {
 	return g.root != nil && controllers.IDOf(ks.Object) == controllers.IDOf(g.root.Object)
 }
@@ -107,7 +107,7 @@ func folderOf(g *Graph, ks *unstructured.Unstructured) string {
 	return layout.Path(ks)
 }
 
-// add adds an owner unless it is known.
+// add adds an owner unless it was already added.
 func (i *index) add(owner *unstructured.Unstructured) *node {
 	id := controllers.IDOf(owner.Object)
 	if known := i.byID[id]; known != nil {
@@ -136,7 +136,7 @@ func (i *index) take(n *node) {
 
 const (
 	pending state = iota
-	// building is the state during a build, which may search objects itself.
+	// building is the state during a build, which may itself search for objects.
 	building
 	done
 )

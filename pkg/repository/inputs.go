@@ -19,17 +19,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// inputs follows the files that the build of a directory reads, as long as they are the same in both
-// trees.
+// inputs follows the files that a directory build reads, as long as they are the same in both trees.
 type inputs struct {
 	base, head Tree
 	leaf       bool
 	done       map[string]bool
-	// read are the files that the build may read; opaque is set if it also reads others, or
+	// read holds the files that the build may read; opaque is set if it also reads other files, or
 	// changes names.
 	read   []string
 	opaque bool
-	// named is set once the files were searched for settings that change names.
+	// named is set once the files have been searched for settings that change names.
 	named bool
 }
 
@@ -93,7 +92,7 @@ func (r *inputs) sameHash(name string) (same, there bool) {
 	return wasErr == nil && isErr == nil && was == is, true
 }
 
-// entry follows a file or a directory that a kustomization names.
+// entry follows a file or a directory that a kustomization references.
 func (r *inputs) entry(name string) bool {
 	if r.done[name] {
 		return true
@@ -179,7 +178,7 @@ func (r *inputs) file(name string) bool {
 	return same
 }
 
-// texts calls call for every text in a document, and in documents within it.
+// texts calls call for every string in a document and in its embedded documents.
 func texts(value any, call func(string)) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -237,7 +236,7 @@ func remote(value string) bool {
 	return false
 }
 
-// within reports whether a name is a directory or in it.
+// within reports whether a path is a directory or inside it.
 func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }

@@ -34,7 +34,7 @@ type Wanted struct {
 type Place struct {
 	// File is "" if no file, or more than one, may define the object.
 	File string
-	// Line is that of the field, or of its innermost part that the file contains. It is 0 if it is not known.
+	// Line is the line of the field, or of its innermost parent in the file. It is 0 if unknown.
 	Line int
 }
 
@@ -102,7 +102,7 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 // defined reports whether a file of the repository may define the object.
 func (w Wanted) defined() bool { return w.Applier != nil && build.IsKustomization(w.Applier) }
 
-// filesOf returns the files that the build of a Kustomization may read.
+// filesOf returns the files that a Kustomization build may read.
 func filesOf(g *Graph, ks *unstructured.Unstructured, known map[controllers.ID]map[string]bool) map[string]bool {
 	id := controllers.IDOf(ks.Object)
 	if known[id] == nil {
@@ -114,7 +114,7 @@ func filesOf(g *Graph, ks *unstructured.Unstructured, known map[controllers.ID]m
 	return known[id]
 }
 
-// kustomizations are the kustomization.yaml files of a tree, each read once.
+// kustomizations holds the kustomization.yaml files of a tree, each read once.
 type kustomizations struct {
 	tree fs.FS
 	read map[string]kustomization
@@ -143,7 +143,7 @@ func (k kustomizations) file(name string) kustomization {
 	return found
 }
 
-// entry returns the place of a field in the only entry of a list in the files that matches.
+// entry returns the place of a field in the only matching list entry in the files.
 func (k kustomizations) entry(files map[string]bool, list, field string, matches func(controllers.Part) bool) Place {
 	var found []Place
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -161,8 +161,8 @@ func (k kustomizations) entry(files map[string]bool, list, field string, matches
 	return Place{}
 }
 
-// transformed returns the place of the image of a container that the images in a kustomization.yaml select, if no file of the
-// object contains it.
+// transformed returns the place of a container image in the images of a kustomization.yaml, if no file of the object contains
+// it.
 func (w Wanted) transformed(k kustomizations, files map[string]bool, all []position) Place {
 	if !strings.HasSuffix(w.Field, ".image") || w.Value == "" || slices.ContainsFunc(all, func(p position) bool { text, _ := p.document.Text(w.Field); return text == w.Value }) {
 		return Place{}
@@ -175,7 +175,7 @@ func (w Wanted) transformed(k kustomizations, files map[string]bool, all []posit
 // suffix is the hash that kustomize appends to the name of a generated object.
 var suffix = regexp.MustCompile(`-[0-9a-z]{10}$`)
 
-// Generated reports whether a name ends like that of an object that kustomize has generated.
+// Generated reports whether a name has the hash suffix of an object that kustomize has generated.
 func Generated(name string) bool { return suffix.MatchString(name) }
 
 // generated returns the place of the generator of a ConfigMap or Secret in a kustomization.yaml.
@@ -193,8 +193,8 @@ func (w Wanted) generated(k kustomizations, files map[string]bool) Place {
 	})
 }
 
-// choose returns the place of an object. Several documents may have its name: those of other clusters and namespaces, and
-// patches.
+// choose returns the place of an object. Several documents may have its name: patches, and objects of other clusters and
+// namespaces.
 func (w Wanted) choose(files map[string]bool, all []position) Place {
 	for _, keep := range []func(position) bool{
 		func(p position) bool { return files[p.file] },
@@ -216,8 +216,8 @@ func (w Wanted) choose(files map[string]bool, all []position) Place {
 	return Place{all[0].file, line}
 }
 
-// Applier returns the Kustomization that applies an object, or the HelmRelease that installs a Flux object, or nil if it is
-// not known.
+// Applier returns the Kustomization that applies an object, or the HelmRelease that installs a Flux object, or nil if
+// unknown.
 func Applier(g *Graph, object controllers.ID) *unstructured.Unstructured {
 	if by := g.found.objects[object].by; by != nil {
 		return by.owner

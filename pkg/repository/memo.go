@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Memo shares data between the graphs of several clusters: trees, and renderings with everything that they have read. A
-// rendering is reused by a graph in which its reads have the same results. The methods of a nil Memo reuse nothing.
+// Memo shares data between the graphs of several clusters: trees, and renderings with all their reads. A graph reuses a
+// rendering if the reads have the same results. A nil Memo reuses nothing.
 type Memo struct {
 	// Reused is the number of renderings that were reused.
 	Reused int
@@ -36,7 +36,7 @@ func NewMemo() *Memo {
 	return &Memo{selections: map[string]selection{}, byHash: map[string]Tree{}, numbers: map[fs.FS]int{}, renderings: map[string][]memorized{}}
 }
 
-// selected returns the tree that is selected from parts of others.
+// selected returns the tree that is selected from parts of other trees.
 func (m *Memo) selected(parts []sourcetree.Part, ignore sourcetree.Ignore, artifact bool, from func() (Tree, error)) (Tree, error) {
 	if m == nil {
 		return from()
@@ -85,14 +85,13 @@ type memorized struct {
 	reads []read
 }
 
-// read is something that was read for a rendering, with a digest of the result.
+// read is an input that was read for a rendering, with a digest of the result.
 type read struct {
 	again  func(*reader) string
 	result string
 }
 
-// render returns the rendering of an object, or reuses that of another graph. Only renderings with the same key are
-// reused.
+// render renders an object, or reuses the rendering of another graph. Only renderings with the same key are reused.
 func (m *Memo) render(r *reader, object, twin *unstructured.Unstructured, key string, render func() (*Rendering, error)) (*Rendering, error) {
 	if m == nil {
 		return render()
@@ -121,7 +120,7 @@ func (m *Memo) render(r *reader, object, twin *unstructured.Unstructured, key st
 	return rendered, err
 }
 
-// keyOf returns the inputs of the rendering of a Kustomization other than its spec and its reads.
+// keyOf returns the inputs of a Kustomization rendering except its spec and its reads.
 func (m *Memo) keyOf(tree Tree, o build.Options) string {
 	if m == nil {
 		return ""
@@ -147,11 +146,11 @@ type reader struct {
 	lookup    build.Lookup
 	recording bool
 	reads     []read
-	// unknown is set if the rendering omits something that could not be read.
+	// unknown is set if the rendering omits data that could not be read.
 	unknown bool
 }
 
-// repeats reports whether all that a rendering has read is the same for this reader.
+// repeats reports whether all reads of a rendering have the same results for this reader.
 func (r *reader) repeats(reads []read) bool {
 	before := r.graph.cycles
 	for _, read := range reads {

@@ -20,7 +20,7 @@ import (
 // each other endlessly.
 func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.Result, error) {
 	if g.found.byID[controllers.IDOf(owner.Object)].depth > budget.TreeDepth {
-		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("ResourceSets create each other more than %d levels deep", budget.TreeDepth)}
+		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("ResourceSets are nested more than %d levels deep", budget.TreeDepth)}
 		return nil, g.err
 	}
 	o := operator.Options{
@@ -33,7 +33,7 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 				}
 			}
 			o, err := reads.find(ctx, wanted)
-			if err == nil && o.Object["status"] != nil { // a status in a file is not that of the live object
+			if err == nil && o.Object["status"] != nil { // a status in a file is not the status of the live object
 				o = o.DeepCopy()
 				delete(o.Object, "status")
 			}

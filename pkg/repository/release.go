@@ -22,7 +22,7 @@ const (
 	Upgrade = 2
 )
 
-// Attempt distinguishes renderings of a chart, whose generated values differ.
+// Attempt distinguishes renderings of a chart by their generated values.
 type Attempt string
 
 // The first and the second rendering of a chart.
@@ -53,7 +53,7 @@ func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Att
 	return rendered, err
 }
 
-// untrusted reports whether the host of a repository is not trusted. Nil is a repository in a chart.
+// untrusted reports whether the host of a repository is not trusted. A nil repository is defined in a chart.
 func untrusted(g *Graph, repository *unstructured.Unstructured) bool {
 	if g.Untrusted || g.Reviewed == nil || repository == nil {
 		return g.Untrusted || g.Reviewed != nil
@@ -87,13 +87,13 @@ func (g *Graph) Installed(release *Rendering) *Rendering {
 // chart is the location of the chart of a HelmRelease.
 type chart struct {
 	source controllers.ID
-	// names are the chart and the files with values, in the source.
+	// names are the paths of the chart and the values files in the source.
 	names []string
-	// spec is that of the HelmChart, or nil if the source is the chart.
+	// spec is the HelmChart spec, or nil if the source is the chart.
 	spec map[string]any
 }
 
-// chartOf returns the chart of a HelmRelease. It returns false if the HelmChart is not in the repository, or is invalid.
+// chartOf returns the chart of a HelmRelease. It returns false if the HelmChart is missing in the repository or invalid.
 func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 	spec, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
 	namespace := hr.GetNamespace()
@@ -120,7 +120,7 @@ func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 	return chart{referenceIn(part.SourceRef, namespace), append([]string{part.Chart}, part.ValuesFiles...), spec}, true
 }
 
-// referenceIn returns the object of a reference, which is in a namespace unless it has its own.
+// referenceIn returns the referenced object. namespace is the default namespace.
 func referenceIn(reference map[string]string, namespace string) controllers.ID {
 	if reference["namespace"] != "" {
 		namespace = reference["namespace"]

@@ -36,7 +36,7 @@ func (g *Graph) Render(owner *unstructured.Unstructured) (*Rendering, error) {
 	return g.build(g.found.add(owner))
 }
 
-// Adopt takes over the rendering of a Kustomization with the same inputs at another revision.
+// Adopt reuses the rendering of a Kustomization with the same inputs at another revision.
 func (g *Graph) Adopt(ks *unstructured.Unstructured, built *Rendering) {
 	if n := g.found.add(ks); n.state == pending {
 		n.state, n.built = done, built
@@ -48,7 +48,7 @@ func (g *Graph) build(n *node) (*Rendering, error) {
 	switch {
 	case n.state == building:
 		g.cycles++
-		return nil, unavailable("%s depends on what it applies itself", controllers.IDOf(n.owner.Object))
+		return nil, unavailable("%s depends on an object that it applies", controllers.IDOf(n.owner.Object))
 	case n.state == done:
 		return n.built, n.err
 	case g.Err() != nil:
@@ -111,8 +111,9 @@ func (g *Graph) kustomize(ks *unstructured.Unstructured, reads *reader) (*build.
 	return rendered.Build, nil
 }
 
-// lookup returns the ConfigMaps and Secrets that the cluster applies, for the build of a Kustomization. One that the
-// Kustomization applies itself has the values of its last reconciliation: those before substitution.
+// lookup returns the ConfigMaps and Secrets that the cluster applies, for the build of a Kustomization. A
+// ConfigMap or Secret that the Kustomization itself applies has the values before substitution, as after the
+// last reconciliation.
 func (g *Graph) lookup(n *node) build.Lookup {
 	var own build.Lookup
 	return build.LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {

@@ -83,8 +83,8 @@ func setInstance(g *Graph, instance *unstructured.Unstructured) error {
 	return nil
 }
 
-// findInstance replaces an assumed root by that of a FluxInstance which the cluster applies, from any directory. A
-// FluxInstance that is only in a file has no effect: it could exclude files or objects.
+// findInstance replaces an assumed root with the Kustomization of a FluxInstance that the cluster applies, from
+// any directory. A FluxInstance that is only in a file has no effect: it could exclude files or objects.
 func findInstance(g *Graph) error {
 	written, err := writtenInstance(g)
 	if err != nil || written == "" {
@@ -144,8 +144,8 @@ type Revision struct {
 	Name string
 }
 
-// OpenBoth returns the graphs of two revisions. The sources of the cluster's directory in either revision are the
-// repository in both. Only the addresses in the base are trusted.
+// OpenBoth returns the graphs of two revisions. The source of the cluster's directory in either revision refers
+// to the repository in both. Only the addresses in the base are trusted.
 func OpenBoth(ctx context.Context, base, head Revision, o Options) (was, is *Graph, err error) {
 	if was, err = open(ctx, base, o); err != nil {
 		return nil, nil, err
@@ -175,9 +175,9 @@ func (g *Graph) begin() {
 		return
 	}
 	if _, err := g.build(g.found.add(g.root)); err != nil {
-		return // it is reported when the root is followed
+		return // following the root reports it
 	}
-	for _, n := range slices.Clone(g.found.nodes) { // one of flux-operator may create the source
+	for _, n := range slices.Clone(g.found.nodes) { // a flux-operator object may create the source
 		if controllers.IDOf(n.owner.Object).IsFluxInstance() {
 			_, _ = g.build(n)
 		}
@@ -204,8 +204,8 @@ func (g *Graph) reset() {
 	g.artifacts.known = map[controllers.ID]*content{}
 }
 
-// OwnSource returns the object of the source of the cluster's directory, or nil if the repository does not contain it. The
-// error is that of building the root.
+// OwnSource returns the source object of the cluster's directory, or nil if the repository does not contain it. It returns
+// an error if the root cannot be built.
 func (g *Graph) OwnSource() (*unstructured.Unstructured, error) {
 	if g.artifacts.object != nil && controllers.IDOf(g.artifacts.object.Object) == build.SourceOf(g.root) {
 		return g.artifacts.object, nil
@@ -213,8 +213,8 @@ func (g *Graph) OwnSource() (*unstructured.Unstructured, error) {
 	return nil, g.found.add(g.root).err
 }
 
-// Assumptions describes the assumption that the source of the cluster's directory is this repository at the revision of
-// the graph.
+// Assumptions lists the assumption that the source of the cluster's directory refers to this repository at the revision
+// of the graph.
 func (g *Graph) Assumptions() []string {
 	o, err := g.OwnSource()
 	source := build.SourceOf(g.root)
@@ -222,11 +222,11 @@ func (g *Graph) Assumptions() []string {
 		source = g.artifacts.referred
 	}
 	switch {
-	case err != nil: // it is reported where the root is followed
+	case err != nil: // following the root reports it
 	case o == nil:
-		return []string{source.String() + " is not in the repository: it is assumed to be this repository"}
+		return []string{source.String() + " is not in the repository: assuming that it refers to this repository"}
 	case source.Kind == controllers.GitRepository && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
-		return []string{source.String() + " is assumed to be this repository, although the clone has no remote with its URL"}
+		return []string{source.String() + ": assuming that it refers to this repository, although no remote of the clone has its URL"}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, le
 	return same, in.leaf
 }
 
-// SameFiles reports whether the trees of both revisions have the same files for a Kustomization, or none, as if its source
+// SameFiles reports whether a Kustomization has the same files, or none, in the trees of both revisions, as if its source
 // were the repository.
 func (p Pair) SameFiles(ks *unstructured.Unstructured) bool {
 	in := newInputs(p.Base.Tree, p.Head.Tree)
@@ -94,15 +94,16 @@ func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
 	return true
 }
 
-// Indistinct returns the source of a Kustomization or HelmRelease if its reference changes, and a directory has its files
-// for both references, so that the changes are unknown.
+// Indistinct returns the source of a Kustomization or HelmRelease if its reference changes but one directory contains its
+// files for both references, so that the changes are unknown.
 func (p Pair) Indistinct(base, head *unstructured.Unstructured) (controllers.ID, bool) {
 	source, was, from := directoryOf(p.Base, base)
 	_, is, to := directoryOf(p.Head, head)
 	return source, was != "" && was == is && !equality.Semantic.DeepEqual(from, to)
 }
 
-// directoryOf returns the source of an owner, and the directory and the reference if it is one for all references.
+// directoryOf returns the source of an owner. If one directory contains its files for all references, it also returns
+// the directory and the reference.
 func directoryOf(g *Graph, owner *unstructured.Unstructured) (source controllers.ID, directory string, reference map[string]any) {
 	if source = build.SourceOf(owner); build.IsHelmRelease(owner) {
 		c, ok := chartOf(g, owner)
@@ -172,7 +173,7 @@ func (p Pair) sameChart(source controllers.ID, name string) (same, local bool) {
 	return newInputs(was, is).charts(sourcetree.Clean(name)), true
 }
 
-// charts reports whether a chart and the charts that it depends on are the same in both trees.
+// charts reports whether a chart and its dependencies are the same in both trees.
 func (r *inputs) charts(folder string) bool {
 	if r.done[folder] {
 		return true
@@ -183,7 +184,7 @@ func (r *inputs) charts(folder string) bool {
 	}
 	text, err := fs.ReadFile(r.head, path.Join(folder, "Chart.yaml"))
 	if err != nil {
-		return true // an archive, or an error for Helm to report
+		return true // an archive, or Helm reports the error
 	}
 	dependencies, err := charts.LocalCharts("Chart.yaml", text)
 	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(sourcetree.Clean(path.Join(folder, d))) })

@@ -19,8 +19,8 @@ import (
 
 // Contents returns the files of sources that are not in the tree of a graph.
 type Contents interface {
-	// Content returns the files of a source, or build.ErrNotFound if it has none. An error that wraps build.ErrNotFound
-	// contains the reason.
+	// Content returns the files of a source, or build.ErrNotFound if they are unavailable. An error that wraps
+	// build.ErrNotFound contains the reason.
 	Content(ctx context.Context, r Request) (Content, error)
 }
 
@@ -29,7 +29,7 @@ type Request struct {
 	Source controllers.ID
 	// Object is the source, or nil if the graph does not contain it.
 	Object *unstructured.Unstructured
-	// Local is set if the address of a GitRepository is that of the repository of the graph.
+	// Local is set if a GitRepository has the address of the graph's repository.
 	Local bool
 	// Lookup returns the Secrets that the source refers to.
 	Lookup build.Lookup
@@ -38,18 +38,18 @@ type Request struct {
 // Content contains the files of a source.
 type Content struct {
 	Files fs.FS
-	// Artifact is set if the files are those of the artifact, so that no ignore rules apply.
+	// Artifact is set if the files come from the artifact, so that no ignore rules apply.
 	Artifact bool
-	// Directory is set if a directory has the files for all references of the source.
+	// Directory is set if one directory contains the files for all references of the source.
 	Directory string
 }
 
 // Folder is a directory that is used as the content of a source.
 type Folder struct {
-	// Tree contains the directory. Nil is the tree of the graph.
+	// Tree contains the directory, nil for the graph's tree.
 	Tree fs.FS
 	Path string
-	// Artifact is set if the files are those of an artifact, so that no ignore rules apply.
+	// Artifact is set if the files come from an artifact, so that no ignore rules apply.
 	Artifact bool
 }
 
@@ -57,8 +57,8 @@ type Folder struct {
 // missing one.
 type UnavailableError struct {
 	Reason string
-	// Elsewhere is set if the source is another repository, or another reference of this one: changes of files do not
-	// affect it.
+	// Elsewhere is set if the source is another repository or another reference of this one, so that file changes do
+	// not affect it.
 	Elsewhere bool
 	// Undefined is set if the repository does not contain the source.
 	Undefined bool
@@ -90,12 +90,13 @@ func (e *SourceError) Unwrap() error { return e.err }
 type artifacts struct {
 	graph *Graph
 	known map[controllers.ID]*content
-	// own are the sources of the root: they are this repository. object is the object of one of them, or nil if the
-	// repository does not contain it. referred is the source of another kind that is the repository, if the root is assumed.
+	// own holds the root's sources, which refer to this repository. object is the object of one of them, or nil if the
+	// repository does not contain it. referred is a source of another kind that refers to the repository, if the root is
+	// assumed.
 	own      map[controllers.ID]bool
 	object   *unstructured.Unstructured
 	referred controllers.ID
-	// foreign holds the results of Contents, which is called once for each object of a source.
+	// foreign caches the results of Contents for each source object.
 	foreign map[foreignKey]foreignContent
 }
 
@@ -185,7 +186,8 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: %s", source, remedy), Elsewhere: true}
 }
 
-// elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents has none.
+// elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents does not
+// have them either.
 func (a *artifacts) elsewhere(r Request, otherwise error) (Tree, error) {
 	if a.graph.Contents == nil {
 		return nil, otherwise
@@ -219,8 +221,9 @@ func (a *artifacts) source(source controllers.ID) (*unstructured.Unstructured, e
 	return a.graph.Object(source)
 }
 
-// isOwn reports whether a source is that of the cluster's directory. If the repository contains no such Kustomization,
-// something else installs the source: it is then the source with the assumed name that Kustomizations refer to.
+// isOwn reports whether a source is the source of the cluster's directory. If the repository does not contain the
+// cluster's Kustomization, the source is installed by other means. It is then identified by the assumed name,
+// under which other Kustomizations refer to it.
 func (a *artifacts) isOwn(source controllers.ID, err error) bool {
 	assumed := build.SourceOf(a.graph.root)
 	if a.graph.assumed && !a.own[source] && errors.Is(err, build.ErrNotFound) && source.Name == assumed.Name && source.Namespace == assumed.Namespace {
@@ -242,8 +245,8 @@ func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
 	return a.selected([]sourcetree.Part{part}, sourcetree.IgnoreOf(o), folder.Artifact)
 }
 
-// artifact returns the artifact of a source with the files of a tree: of a GitRepository also those of its submodules and
-// of spec.include.
+// artifact returns the artifact of a source with the files of a tree, including submodules and spec.include of a
+// GitRepository.
 func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
 	if o == nil {
 		return a.selected([]sourcetree.Part{{Tree: files}}, sourcetree.Ignore{}, false)

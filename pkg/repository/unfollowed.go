@@ -25,7 +25,7 @@ import (
 type Unfollowed struct {
 	Object *unstructured.Unstructured
 	Reason string
-	// Directories are those of the repository that the Flux objects may read.
+	// Directories lists the repository directories that the Flux objects may read.
 	Directories []string
 }
 
@@ -39,7 +39,7 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 		case n != nil && errors.As(n.err, &unknown):
 			reason = n.err.Error()
 		case replacesRoot(g, n):
-			reason = "it syncs " + layout.Syncs(o.Unstructured) + ", not the directory of the cluster"
+			reason = "it syncs " + layout.Syncs(o.Unstructured) + " instead of the cluster's directory"
 		case mayCreateFlux(o.Unstructured):
 			reason = "it may create Flux objects, which are not rendered"
 		default:
@@ -56,8 +56,8 @@ func replacesRoot(g *Graph, n *node) bool {
 		slices.ContainsFunc(n.built.Build.Objects, func(o build.Object) bool { return isRoot(g, o.Unstructured) })
 }
 
-// mayCreateFlux reports whether an object of a kind that is neither of Kubernetes nor of Flux may create Flux objects: it
-// contains their manifests.
+// mayCreateFlux reports whether an object of another project's kind may create Flux objects, because it contains their
+// manifests.
 func mayCreateFlux(o *unstructured.Unstructured) bool {
 	gvk := o.GroupVersionKind()
 	_, builtIn := build.Scope(gvk)
@@ -108,7 +108,7 @@ func ReadBy(g *Graph, ks *unstructured.Unstructured) []string {
 	return nil
 }
 
-// Unread returns the files that differ between both revisions and that nothing in the graphs reads.
+// Unread returns the files that differ between the revisions but that no object in the graphs reads.
 func (p Pair) Unread() ([]string, error) {
 	changed, err := differing(p.Base.Tree, p.Head.Tree, ".")
 	if err != nil || len(changed) == 0 {
@@ -139,7 +139,7 @@ func (p Pair) Unread() ([]string, error) {
 
 // differing returns the files in a directory that differ between two trees.
 func differing(base, head Tree, folder string) ([]string, error) {
-	names := map[string]bool{} // and whether it is a directory
+	names := map[string]bool{} // maps each name to whether it is a directory
 	for _, tree := range []Tree{base, head} {
 		entries, err := fs.ReadDir(tree, folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,5 +190,5 @@ func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
 	})
 }
 
-// Within reports whether a name is a directory or in it.
+// Within reports whether a path is a directory or inside it.
 func Within(folder, name string) bool { return within(folder, name) }

@@ -18,13 +18,13 @@ import (
 
 // Deployed is everything that a revision deploys to a cluster.
 type Deployed struct {
-	// Renderings are those of the Kustomizations and HelmReleases, parents first.
+	// Renderings holds the renderings of the Kustomizations and HelmReleases, parents first.
 	Renderings []*Rendering
-	// Omitted are the Kustomizations and HelmReleases that were not rendered.
+	// Omitted lists the Kustomizations and HelmReleases that were not rendered.
 	Omitted []Omitted
-	// Blocked are the objects that are never reconciled because their dependencies are missing or circular.
+	// Blocked lists the objects that are never reconciled because of missing or circular dependencies.
 	Blocked []Blocked
-	// Complete is set if everything was rendered, so that an object that was not found is not deployed.
+	// Complete is set if everything was rendered: an object that was not found is then not deployed.
 	Complete bool
 
 	walker *walker
@@ -57,10 +57,10 @@ func (d *Deployed) Objects() []*unstructured.Unstructured {
 type Omitted struct {
 	Owner  controllers.VersionedID
 	Reason string
-	// Err is the error of its build or of its source, and Unavailable is set if the content of its source is not available.
+	// Err is the build or source error. Unavailable is set if the source content is unavailable.
 	Err         error
 	Unavailable bool
-	// Alias and Source are the names of the owner and of its source without parts that are derived from secret values.
+	// Alias and Source are the names of the owner and its source, without parts derived from secret values.
 	Alias, Source controllers.ID
 }
 
@@ -83,7 +83,7 @@ type walker struct {
 	graph    *Graph
 	seen     map[controllers.ID]bool
 	deployed *Deployed
-	// depth is the number of releases on the path to the current one that charts install.
+	// depth is the number of releases on the path to the current one that are installed by charts.
 	depth int
 }
 
@@ -172,7 +172,7 @@ func (w *walker) omit(o Omitted, owner *unstructured.Unstructured) {
 	w.deployed.Omitted = append(w.deployed.Omitted, o)
 }
 
-// CannotBuild returns why an owner was not rendered. A report contains the owner before the reason.
+// CannotBuild describes why an owner was not rendered. Reports print the owner before this reason.
 func CannotBuild(owner *unstructured.Unstructured, err error) string {
 	return "cannot be built: " + redact.Text(strings.TrimPrefix(err.Error(), "building "+controllers.IDOf(owner.Object).String()+": "))
 }
@@ -193,7 +193,7 @@ func ChartUnavailable(err error) (reason string, ok bool) {
 // CheckDepth ends the graph if charts install HelmReleases too many levels deep.
 func CheckDepth(g *Graph, hr *unstructured.Unstructured, depth int) error {
 	if depth > budget.TreeDepth {
-		g.err = &budget.ExceededError{Name: controllers.IDOf(hr.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
+		g.err = &budget.ExceededError{Name: controllers.IDOf(hr.Object).String(), Fact: fmt.Sprintf("HelmReleases in charts are nested more than %d levels deep", budget.TreeDepth)}
 	}
 	return g.err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// Applied returns the manifest from which an object was applied: the API version and the fields
-// that the last applier owns, without defaults. It returns false for an object that nothing has applied.
+// Applied returns the manifest from which an object was applied: the API version and the fields that the
+// last applier owns, without defaults. It returns false for an object that was not applied.
 func Applied(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 	for _, entry := range o.GetManagedFields() {
 		if entry.Operation != "Apply" || entry.Subresource != "" || entry.FieldsV1 == nil {
@@ -57,7 +57,7 @@ func owned(value any, set *fieldpath.Set) any {
 	return kept
 }
 
-// warnings collects the warnings in the responses to the requests of a context.
+// warnings collects the API server warnings for the requests of a context.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -84,15 +84,15 @@ func (warningHandler) HandleWarningHeaderWithContext(ctx context.Context, code i
 // Attempt is the response of an API server to a manifest.
 type Attempt struct {
 	Warnings []string
-	// Removed are the fields that the API version does not have.
+	// Removed lists the fields that do not exist in the API version.
 	Removed []string
 	// NotServed reports whether the API server does not serve the API version.
 	NotServed bool
-	// Err is any other reason why the manifest is rejected.
+	// Err is the error if the manifest is rejected for another reason.
 	Err error
 }
 
-// Try applies a manifest with a dry run, and strictly: unknown fields are rejected.
+// Try dry-runs a manifest with strict field validation, which rejects unknown fields.
 func (r *Run) Try(ctx context.Context, m *unstructured.Unstructured) (Attempt, error) {
 	w := &warnings{}
 	_, err := kube.DryRun(context.WithValue(ctx, warningsKey{}, w), r.strict, kube.ResourceFor(m.GroupVersionKind()), m.Object,
@@ -107,8 +107,8 @@ func (r *Run) Try(ctx context.Context, m *unstructured.Unstructured) (Attempt, e
 	return a, nil
 }
 
-// unknownField matches the fields in the two messages of the API server: of server-side apply, and
-// of strict decoding.
+// unknownField matches the field in the API server's messages from server-side apply and from
+// strict decoding.
 var unknownField = regexp.MustCompile(`(?:\.([A-Za-z0-9_.\[\]"=-]+): field not declared in schema|unknown field "([^"]+)")`)
 
 // Undeclared returns the fields that an API server has rejected because the schema does not define them.

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// Open returns the repository that contains a directory or, for "", the current directory, at a
-// revision or, for "", its work tree. Files that Git ignores are not part of a clone.
+// Open returns the repository that contains a directory, "" for the current directory, at a
+// revision, "" for its work tree. Files that Git ignores are not part of a clone.
 func Open(ctx context.Context, folder, revision string) (*sources.Repository, func() error, error) {
 	done := func() error { return nil }
 	work, err := git.Around(folder)

@@ -6,8 +6,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// operatorKinds returns CRDs of the kinds of flux-operator. A repository with a FluxInstance may contain its objects although
-// something else installs it. The objects have any content, and are ready: the operator does not run in the sandbox.
+// operatorKinds returns CRDs of the flux-operator kinds. A repository with a FluxInstance may contain such objects even if it
+// does not install the operator. The CRDs accept any content, and the objects are always ready, because the operator does not
+// run in the sandbox.
 func operatorKinds() []*unstructured.Unstructured {
 	open := func(field string, value any) map[string]any {
 		return map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true, field: value}

@@ -41,7 +41,7 @@ const MaxRequests = 16
 type Run struct {
 	// Program is the path of flux-sandbox.
 	Program string
-	// Distribution is the version of Flux that is installed.
+	// Distribution is the Flux version to install.
 	Distribution controllers.Distribution
 	// Repository is served in the sandbox, unless Exported is set.
 	Repository *sources.Repository
@@ -49,22 +49,22 @@ type Run struct {
 	// name of the revision of Repository.
 	Head *sources.Repository
 	Base string
-	// Exported are the objects of a cluster, in the order in which they are applied.
+	// Exported lists the objects of a cluster, in the order in which they are applied.
 	Exported []*unstructured.Unstructured
-	// Received is set if notifications and commits are received in the sandbox. They are not sent without.
+	// Received is set if notifications and commits are received in the sandbox. Otherwise, they are not sent.
 	Received *policy.Received
 	// Watching is called when Flux is installed, before anything is reconciled. It may be nil.
 	Watching func()
-	// Pushing is called before the files of Head replace those of Repository. It may be nil.
+	// Pushing is called before the files of Head replace the files of Repository. It may be nil.
 	Pushing func(context.Context)
-	// Mappings are served in place of other sources.
+	// Mappings lists the mappings that are served in place of other sources.
 	Mappings []mapped.Mapping
 	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents
 	// that SOPS has encrypted with stub values.
 	FakeSecrets bool
 	// AgeKey holds the private age keys for the Secrets with which Kustomizations decrypt.
 	AgeKey string
-	// AllowNetwork allows the controllers to connect to other machines and to all programs of this machine.
+	// AllowNetwork allows the controllers to connect to other machines and to all programs on this machine.
 	AllowNetwork bool
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
@@ -73,9 +73,9 @@ type Run struct {
 	// Progress is called with each step.
 	Progress func(step string)
 
-	// Sandbox is set by Start. Its client is that of the administrator.
+	// Sandbox is set by Start. Its client has administrator permissions.
 	Sandbox *sandbox.Sandbox
-	// Set has the manifests of the installation, and Versions the versions of the controllers that run.
+	// Set contains the installation manifests, and Versions the versions of the running controllers.
 	Set      *manifests.Set
 	Versions map[string]string
 	// Address is the URL at which the repository is served.
@@ -84,9 +84,9 @@ type Run struct {
 	// have applied, as found by Read.
 	Flux    map[controllers.ID]settle.Flux
 	Objects map[controllers.ID]*unstructured.Unstructured
-	// Unsettled is the error with which Settle or Read has ended at its deadline.
+	// Unsettled is the error if Settle or Read exceeded its deadline.
 	Unsettled error
-	// Sources serves the mappings, and Generated are the Secrets and ConfigMaps that were created.
+	// Sources serves the mappings, and Generated lists the Secrets and ConfigMaps that were created with generated values.
 	Sources   *sources.Server
 	Generated []stub.Need
 	// Timeline records the events after the head was pushed.
@@ -94,7 +94,7 @@ type Run struct {
 
 	// strict is a client whose requests collect warnings in their contexts.
 	strict *kube.Client
-	// stored are the storage versions of the CRDs.
+	// stored holds the storage versions of the CRDs.
 	stored map[string]string
 }
 
@@ -215,7 +215,7 @@ func (r *Run) serve(ctx context.Context) error {
 	return r.apply(ctx, r.Initial())
 }
 
-// apply applies objects as a user with only these manifests would. Objects that the API server rejects
+// apply applies objects like a user who only has these manifests. Objects that the API server rejects
 // do not end the rehearsal of an exported cluster: the dry runs report them.
 func (r *Run) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	installed := map[controllers.ID]bool{}
@@ -224,7 +224,7 @@ func (r *Run) apply(ctx context.Context, objects []*unstructured.Unstructured) e
 	}
 	for _, o := range objects {
 		if installed[controllers.IDOf(o.Object)] {
-			continue // such as the Namespace, whose labels would be removed
+			continue // applying the Namespace, for example, would remove labels
 		}
 		err := kube.Apply(ctx, r.Sandbox.Client, []*unstructured.Unstructured{o})
 		if err != nil && (r.Exported == nil || !Rejected(err)) {
@@ -272,17 +272,17 @@ func (r *Run) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Provider returns a provider of the Secrets and ConfigMaps that Flux objects refer to.
+// Provider returns a provider for the Secrets and ConfigMaps that Flux objects refer to.
 func (r *Run) Provider() stub.Provider {
 	return stub.Provider{
 		Client: r.Sandbox.Client, Home: r.Set.Namespace, Tree: r.Repository.Tree, Fake: r.FakeSecrets, AgeKey: r.AgeKey, Kustomizer: r.Kustomizer,
 	}
 }
 
-// ReadTime bounds the reading, which the deadline of a run does not end.
+// ReadTime bounds the time for reading the result, which does not end at the deadline of the run.
 const ReadTime = time.Minute
 
-// Reading returns a context for reading what was reached: it ends after ReadTime, or if ctx is canceled, and not at the
+// Reading returns a context for reading the result. It ends after ReadTime or if ctx is canceled, but not at the
 // deadline of ctx.
 func Reading(ctx context.Context) (context.Context, context.CancelFunc) {
 	bounded, end := context.WithTimeout(context.WithoutCancel(ctx), ReadTime)
@@ -345,11 +345,11 @@ func (r *Run) ReadAll(ctx context.Context, targets map[controllers.VersionedID]b
 			return nil
 		})
 	}
-	return found, g.Wait() // found is what was read before a failure
+	return found, g.Wait() // found holds the objects that were read before a failure
 }
 
-// Storage returns the API version in which the version of Flux stores a kind: the newest one, to
-// which its CRD reduces the objects.
+// Storage returns the API version in which the Flux version stores a kind: the newest version, to
+// which its CRD prunes the objects.
 func (r *Run) Storage(k controllers.Kind) string { return k.Group + "/" + r.storageVersion(k) }
 
 func (r *Run) storageVersion(k controllers.Kind) string {
@@ -370,7 +370,7 @@ func storedVersions(objects []*unstructured.Unstructured) map[string]string {
 	return stored
 }
 
-// Kinds maps the kinds of API versions to their resources.
+// Kinds maps API versions and kinds to resources.
 type Kinds map[schema.GroupVersion]map[string]kube.Resource
 
 // Of returns the resource of a kind.
@@ -381,8 +381,8 @@ func (k Kinds) Of(gvk schema.GroupVersionKind) kube.Resource {
 	return kube.ResourceFor(gvk)
 }
 
-// Discover returns the resources of the kinds that Flux does not define: the plural and the scope of
-// kinds that the repository defines are available only from discovery.
+// Discover returns the resources of the kinds that Flux does not define, because the plural and the
+// scope of the repository's kinds are available only from discovery.
 func (r *Run) Discover(ctx context.Context, targets map[controllers.VersionedID]bool) (Kinds, error) {
 	served := Kinds{}
 	for t := range targets {

@@ -24,20 +24,20 @@ import (
 
 // Timeline records the events after the head was pushed on top of the base.
 type Timeline struct {
-	// Base is the revision of the base, and NotReady are its objects that were not ready.
+	// Base is the revision of the base, and NotReady lists its objects that were not ready.
 	Base     string           `json:"base"`
 	NotReady []settle.Status  `json:"notReady"`
 	Entries  []timeline.Entry `json:"entries"`
 }
 
-// push replaces the files of the base with those of the head, waits until the controllers have
-// reconciled them, and records the changes of the objects that Read has read before. The state of the
-// run is then that of the head.
+// push replaces the files of the base with the files of the head, waits until the controllers have
+// reconciled them, and records the changes of the objects that Read has read before. The run then has
+// the state of the head.
 func (r *Run) push(ctx context.Context) error {
 	if r.Head == nil {
 		return nil
 	}
-	if r.Unsettled != nil { // the report is about the base, without a timeline
+	if r.Unsettled != nil { // the report is then about the base and has no timeline
 		return nil
 	}
 	t := &Timeline{Base: r.Base, NotReady: []settle.Status{}}
@@ -75,8 +75,8 @@ func (r *Run) push(ctx context.Context) error {
 	return err
 }
 
-// replace pushes the files of the head, and requests the reconciliation of its sources, as the webhook
-// of a Git host does.
+// replace pushes the files of the head, and requests the reconciliation of its sources, like a Git
+// host's webhook.
 func (r *Run) replace(ctx context.Context) error {
 	r.Progress("pushing the head")
 	before, err := r.files()
@@ -130,7 +130,7 @@ type recorder struct {
 	keep  map[controllers.ID]bool
 }
 
-// relevant marks an object of an inventory. Others, such as pods, are not part of the timeline.
+// relevant marks an object in an inventory. Other objects, such as pods, are not part of the timeline.
 func (c *recorder) relevant(ref controllers.ID) {
 	if c.keep == nil {
 		c.keep = map[controllers.ID]bool{}
@@ -138,8 +138,8 @@ func (c *recorder) relevant(ref controllers.ID) {
 	c.keep[ref] = true
 }
 
-// watch watches all kinds in the inventories of the base, and the kinds of Flux. It returns when all
-// are listed.
+// watch watches all kinds in the inventories of the base, and the Flux kinds. It returns when all of
+// them are listed.
 func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
 	targets := map[controllers.VersionedID]bool{}
 	for _, o := range c.run.Objects {
@@ -211,7 +211,7 @@ func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
 	case was == nil:
 		is.entries = append(is.entries, with(entry, timeline.Created, ""))
 	case !was.deleted.IsZero():
-		// The deletion entry becomes one for the recreation.
+		// The deletion entry becomes a recreation entry.
 		entry.Gap = max(settle.Seconds(now.Sub(was.deleted)), 0.1)
 		is.entries[len(is.entries)-1] = ownersOf(with(entry, timeline.Recreated, timeline.Interrupted), was.content, is.content)
 	case was.uid != is.uid:

@@ -12,16 +12,16 @@ type Applier struct {
 	Kind controllers.Kind
 	// Live is the object without its inventory.
 	Live controllers.Object
-	// Objects are the applied objects. Recorded is set if the inventory contains them, and Released if the storage of the Helm
-	// release does, which contains no CustomResourceDefinitions from crds/. Otherwise they are unknown.
+	// Objects lists the applied objects. Recorded is set if they come from the inventory, and Released if they come from
+	// the Helm release storage, which does not contain CustomResourceDefinitions from crds/. Otherwise they are unknown.
 	Objects            []controllers.VersionedID
 	Recorded, Released bool
 	// Err is the error for an invalid inventory.
 	Err error
 }
 
-// Appliers reads the owners that owner labels name, with all other objects of their kinds. For owners without an inventory, it
-// reads the storage of the Helm release. Objects that could not be listed or read are gaps.
+// Appliers reads the owners that owner labels refer to, with all other objects of their kinds. For owners without an
+// inventory, it reads the Helm release storage. Objects that could not be listed or read are gaps.
 func Appliers(ctx context.Context, client *kube.Client, owners []controllers.ID) (map[controllers.ID]*Applier, []Gap, error) {
 	b := newBuilder(client, Options{})
 	wanted, nodes := wants{}, []*Node{}

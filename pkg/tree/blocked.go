@@ -69,10 +69,9 @@ func (g *Graph) awaited(o controllers.ID) []controllers.ID {
 	return all
 }
 
-// block sets BlockedBy of the objects that are missing or not ready: the ends
-// of their chains of such objects. Objects that wait for each other are a group
-// with the same ends. Tarjan's algorithm finds the groups, each after those that
-// it waits for.
+// block sets BlockedBy of the objects that are missing or not ready to the ends of their chains of
+// such objects. Objects that wait for each other form a group with the same ends. Tarjan's
+// algorithm finds the groups, each after the groups that it waits for.
 func (g *Graph) block() {
 	b := &blocking{Graph: g, number: map[controllers.ID]int{}, lowest: map[controllers.ID]int{}, open: map[controllers.ID]bool{}, ends: map[controllers.ID]bool{}}
 	for _, v := range g.Vertices {
@@ -84,11 +83,11 @@ func (g *Graph) block() {
 
 type blocking struct {
 	*Graph
-	// number is the order of the visits, and lowest the lowest number that an
-	// object leads to.
+	// number is the position in the order of visits, and lowest the lowest number that is reachable
+	// from an object.
 	number, lowest map[controllers.ID]int
-	// open are the objects on the stack, whose group is not complete. ends are
-	// those that wait for nothing.
+	// open holds the objects on the stack, whose group is not complete. ends holds the objects that do
+	// not wait for others.
 	open, ends map[controllers.ID]bool
 	stack      []controllers.ID
 }
@@ -120,7 +119,7 @@ func (b *blocking) visit(o controllers.ID) {
 	b.settle(group)
 }
 
-// settle sets BlockedBy of a group from those that it waits for.
+// settle sets BlockedBy of a group from the objects that it waits for.
 func (b *blocking) settle(group []controllers.ID) {
 	var ends []controllers.ID
 	more := false

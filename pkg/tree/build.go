@@ -15,15 +15,15 @@ import (
 // Options select the content of a tree. The zero value includes everything
 // except the status of objects without dependents, and old ReplicaSets.
 type Options struct {
-	// InventoryOnly omits the objects that objects of inventories own.
+	// InventoryOnly omits objects that are owned by objects in inventories.
 	InventoryOnly bool
 	// FluxOnly includes only Flux kinds.
 	FluxOnly bool
-	// Status reads the status of every object instead of owners only.
+	// Status reads the status of all objects, not only of owners.
 	Status bool
 	// All includes ReplicaSets that are scaled to zero.
 	All bool
-	// Root is the root if the caller has read it, or nil.
+	// Root is the root if the caller has already read it, or nil.
 	Root controllers.Object
 }
 
@@ -35,11 +35,10 @@ func (o Options) owned() bool { return !o.InventoryOnly && !o.FluxOnly }
 // returns a NotFound error for a missing root. Lists that are forbidden become
 // gaps of the tree.
 //
-// The number of requests depends on the kinds and namespaces in the tree, not
-// on the number of objects. At most five requests are sequential, and six with
-// custom resources. Exceptions are Kustomizations nested across many namespaces
-// if cluster-wide lists are forbidden, and releases without inventories, which
-// need a request each.
+// The number of requests depends on the kinds and namespaces in the tree, not on the number of
+// objects. At most five requests are sequential, and six with custom resources. There are two
+// exceptions: Kustomizations nested across many namespaces if cluster-wide lists are forbidden, and
+// releases without inventories, which require a request each.
 func Build(ctx context.Context, client *kube.Client, root controllers.ID, options Options) (*Tree, error) {
 	b := newBuilder(client, options)
 	node := &Node{Object: root}
@@ -66,8 +65,8 @@ func newBuilder(client *kube.Client, options Options) *builder {
 type builder struct {
 	cluster *cluster
 	options Options
-	// flux are the objects with inventories that were read. listed are the
-	// kinds and namespaces that were listed.
+	// flux holds the objects with inventories that were read, and listed the kinds and namespaces that
+	// were listed.
 	flux     map[controllers.ID]fluxObject
 	listed   map[scope]bool
 	expanded map[controllers.ID]bool
@@ -76,9 +75,8 @@ type builder struct {
 
 type scope struct{ kind, namespace string }
 
-// structure reads inventories from the root on. Each round lists the kinds in
-// the inventories of the last one. The third round lists all namespaces, which
-// limits the number of rounds.
+// structure reads inventories, starting at the root. Each round lists the kinds in the inventories
+// of the previous round. The third round lists all namespaces, which limits the number of rounds.
 func (b *builder) structure(ctx context.Context, root *Node) error {
 	if err := b.readRoot(ctx, root.Object); err != nil {
 		return err
@@ -143,8 +141,8 @@ func (b *builder) readRoot(ctx context.Context, root controllers.ID) error {
 	return err
 }
 
-// expand adds the objects of an inventory to its node and returns the new nodes
-// with inventories. Each object is expanded once, which ends cycles.
+// expand adds the objects of an inventory to its node and returns the new nodes with inventories.
+// Each object is expanded only once, so that cycles end.
 func (b *builder) expand(node *Node) ([]*Node, error) {
 	f, ok := b.flux[node.Object]
 	if !ok {
@@ -207,7 +205,7 @@ func (b *builder) read(ctx context.Context, nodes []*Node, everywhere bool) (boo
 		b.flux[f.object] = f
 	}
 	for _, r := range requests {
-		for _, namespace := range r.answered {
+		for _, namespace := range r.done {
 			b.listed[scope{r.resource.Kind, namespace}] = true
 		}
 	}

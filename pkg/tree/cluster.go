@@ -16,9 +16,8 @@ import (
 // cluster lists objects, or only their metadata.
 type cluster struct{ client *kube.Client }
 
-// metadataSuffices are kinds without a status and with large or confidential
-// content, of which only the existence matters. A CustomResourceDefinition has
-// a status, but also large schemas.
+// metadataSuffices lists kinds without a status and with large or confidential content, for which
+// only the metadata is read. A CustomResourceDefinition has a status, but also large schemas.
 var metadataSuffices = map[schema.GroupKind]bool{
 	{Kind: "ConfigMap"}:      true,
 	{Kind: "Secret"}:         true,

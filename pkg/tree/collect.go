@@ -20,8 +20,8 @@ import (
 const (
 	// atOnce is the maximum number of parallel requests.
 	atOnce = 16
-	// manyNamespaces is the number of namespaces from which one cluster-wide
-	// list replaces a list of each.
+	// manyNamespaces is the minimum number of namespaces for which one cluster-wide list replaces a
+	// list in each namespace.
 	manyNamespaces = 8
 )
 
@@ -35,8 +35,8 @@ func notServed(err, missing error) error {
 	return err
 }
 
-// wants are the names of the objects to read, by resource and namespace. The
-// name "" stands for all objects.
+// wants holds the names of the objects to read, by resource and namespace. The name "" stands for
+// all objects.
 type wants map[kube.Resource]map[string]map[string]bool
 
 func (w wants) add(r kube.Resource, namespace, name string) {
@@ -49,7 +49,7 @@ func (w wants) add(r kube.Resource, namespace, name string) {
 	w[r][namespace][name] = true
 }
 
-// check returns an error if more lists are wanted than a tree may need.
+// check returns an error if the number of lists exceeds the limits of a tree.
 func (w wants) check(root controllers.ID) error {
 	lists := 0
 	for _, namespaces := range w {
@@ -68,11 +68,10 @@ func (w wants) check(root controllers.ID) error {
 type request struct {
 	resource  kube.Resource
 	selection kube.Selection
-	// instead are the lists of single namespaces, used if the cluster-wide list
-	// is forbidden.
+	// instead holds the lists of single namespaces, used if the cluster-wide list is forbidden.
 	instead []*request
-	// answered are the namespaces that were listed or refused.
-	answered []string
+	// done lists the namespaces whose list has succeeded or failed.
+	done []string
 }
 
 // requests returns the minimal set of lists for the wanted objects.
@@ -133,7 +132,7 @@ func (r *request) send(ctx context.Context, c *cluster, g *gaps, visit func(cont
 	if apierrors.IsForbidden(err) && r.instead != nil {
 		return r.sendInstead(ctx, c, g, visit)
 	}
-	r.answered = []string{r.selection.Namespace}
+	r.done = []string{r.selection.Namespace}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -153,7 +152,7 @@ func (r *request) sendInstead(ctx context.Context, c *cluster, g *gaps, visit fu
 		return err
 	}
 	for _, one := range r.instead {
-		r.answered = append(r.answered, one.answered...)
+		r.done = append(r.done, one.done...)
 	}
 	return nil
 }
@@ -164,7 +163,7 @@ type gaps struct {
 	all map[string]*gap
 }
 
-// gap are the namespaces of a resource that could not be listed.
+// gap holds the namespaces of a resource that could not be listed.
 type gap struct {
 	err        error
 	everywhere bool
@@ -209,8 +208,7 @@ func (g *gaps) covers(resource, namespace string) error {
 	return known.err
 }
 
-// list returns the gaps without kinds that are not served: these show as
-// missing objects.
+// list returns the gaps, except for kinds that are not served: their objects appear as missing.
 func (g *gaps) list() []Gap {
 	g.mu.Lock()
 	defer g.mu.Unlock()

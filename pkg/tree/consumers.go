@@ -9,8 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// consumed reports whether a kind is a source, which has consumers instead of
-// an inventory.
+// consumed reports whether a kind is a source. Sources have consumers instead of an inventory.
 func consumed(kind schema.GroupKind) (controllers.Kind, bool) {
 	k, ok := controllers.KindOf(kind.Group, kind.Kind)
 	return k, ok && k.Family == "source"

@@ -16,10 +16,10 @@ import (
 type Graph struct {
 	// Vertices are sorted by kind, in the order of the catalog, and by name.
 	Vertices []*Vertex
-	// Edges are sorted by the vertices at which they start.
+	// Edges are sorted by their start vertices.
 	Edges []Edge
-	// Cycles are circular dependencies. Each starts at its first object in
-	// alphabetical order. MoreCycles is set if there are others.
+	// Cycles lists circular dependencies, each starting with its first object in alphabetical order.
+	// MoreCycles is set if there are more.
 	Cycles     [][]controllers.ID
 	MoreCycles bool
 
@@ -36,9 +36,8 @@ type Vertex struct {
 	Suspended      bool
 	// Missing marks an object that others refer to and that does not exist.
 	Missing bool
-	// BlockedBy are the root causes if the object is not ready: objects that
-	// are missing or not ready, without such dependencies of their own.
-	// MoreBlockers is set if there are others.
+	// BlockedBy lists the root causes if the object is not ready: missing or not ready objects that do
+	// not have such dependencies themselves. MoreBlockers is set if there are more.
 	BlockedBy    []controllers.ID
 	MoreBlockers bool
 }
@@ -51,9 +50,8 @@ type Edge struct {
 	Relation string
 }
 
-// Dependencies lists the Flux objects in a namespace, or in all for "", and
-// returns their graph. It omits kinds that are not installed. Kinds that may
-// not be listed are gaps.
+// Dependencies lists the Flux objects in a namespace, "" for all namespaces, and returns their
+// graph. It omits kinds that are not installed. Kinds that cannot be listed become gaps.
 func Dependencies(ctx context.Context, client *kube.Client, namespace string) (*Graph, []Gap, error) {
 	objects, refused, err := client.ListAll(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden, nil)
 	if err != nil {
@@ -71,9 +69,9 @@ func Dependencies(ctx context.Context, client *kube.Client, namespace string) (*
 	return NewGraph(objects, true, known), missed.list(), nil
 }
 
-// NewGraph returns the graph of the objects. A referenced object that is not among
-// them is Missing if known reports that it would be, if it existed. live is
-// true for objects of a cluster, and false for files, which have no status.
+// NewGraph returns the graph of the objects. A referenced object that is not in objects is Missing
+// if known reports that objects would include it if it existed. live is true for objects of a
+// cluster, and false for objects from files, which have no status.
 func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID) bool) *Graph {
 	g := &Graph{at: map[controllers.ID]*Vertex{}}
 	type row struct {
@@ -127,12 +125,12 @@ func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID
 	return g
 }
 
-// addHealth adds the edges of objects that wait for the health of other objects in the graph: those that
-// the spec lists and, according to their owner labels, those that they apply.
+// addHealth adds edges for the health checks of objects: to the objects that the spec lists and,
+// according to owner labels, to the objects that they apply.
 func (g *Graph) addHealth(objects []controllers.Object) {
 	waiting := map[controllers.ID]bool{}
 	type pair struct{ from, to controllers.ID }
-	known := map[pair]bool{} // such as a HelmRelease and its HelmChart, which has owner labels, too
+	known := map[pair]bool{} // for example a HelmRelease and its HelmChart, which also has owner labels
 	for _, e := range g.Edges {
 		known[pair{e.From, e.To}] = true
 	}
@@ -209,9 +207,8 @@ func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 	return all
 }
 
-// Awaited returns the Flux objects that an object waits for: its chart or
-// source, its dependencies, other required objects, and those whose health
-// keeps it from being ready.
+// Awaited returns the Flux objects that an object waits for: its chart or source, its dependencies,
+// other required objects, and objects whose health checks have not passed.
 func Awaited(k controllers.Kind, o controllers.Object) []controllers.ID {
 	targets := slices.Clone(k.Upstream(o))
 	for _, ref := range k.AllRefs() {

@@ -9,17 +9,16 @@ import (
 
 // HistoryEntry is an entry of the history in the status of an object.
 type HistoryEntry struct {
-	// At is the end of the run and Took its duration, zero if unknown. Of a Helm release, At is the time when it was deployed.
+	// At is the end of the run, and Took its duration, zero if unknown. For a Helm release, At is the time of the deployment.
 	At   time.Time
 	Took time.Duration
-	// Succeeded reports success, and Status is the status as recorded by the
-	// controller.
+	// Succeeded reports success, and Status is the status recorded by the controller.
 	Succeeded bool
 	Status    string
 	// Revision is the revision of the source, or the version of the chart, and Origin the revision from which an OCI artifact was
 	// built. They are "" if the controller does not record them.
 	Revision, Origin string
-	// Digest is the checksum of the applied objects, or of the release.
+	// Digest is the digest of the applied objects, or of the release.
 	Digest string
 	// First is the time of the first run with this digest and status, and Runs the number of such runs, 0 for a release.
 	First time.Time
@@ -28,7 +27,7 @@ type HistoryEntry struct {
 	Release, Chart, AppVersion, Action string
 }
 
-// Started returns the time when the run started.
+// Started returns the start time of the run.
 func (h HistoryEntry) Started() time.Time { return h.At.Add(-h.Took) }
 
 // History returns the history of a link, newest first. Kustomizations have an

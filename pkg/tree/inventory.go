@@ -19,8 +19,8 @@ type fluxObject struct {
 	// otherwise. restored is set if the inventory was read from it.
 	stored   *storage
 	restored bool
-	// broken is the error for an invalid inventory. It is returned only if the
-	// object is in the tree: lists contain other objects, too.
+	// broken is the error for an invalid inventory. It is returned only if the object is in the tree,
+	// because lists also contain other objects.
 	broken error
 }
 
@@ -43,9 +43,8 @@ func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
 	return f
 }
 
-// entryOf parses an entry of an inventory. Entries of an ArtifactGenerator name an
-// ExternalArtifact, unless they have another kind: since Flux 2.10, that of a
-// managed Namespace, of the core group.
+// entryOf parses an entry of an inventory. Entries of an ArtifactGenerator refer to an
+// ExternalArtifact, unless they have another kind, such as a managed Namespace since Flux 2.10.
 func entryOf(m map[string]any) (controllers.VersionedID, error) {
 	field := func(name string) string { return controllers.Path{name}.String(m) }
 	id := field("id")

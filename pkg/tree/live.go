@@ -11,8 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// live is the required part of a live object, which saves memory for thousands
-// of pods.
+// live is the required part of a live object, to save memory for thousands of pods.
 type live struct {
 	object   controllers.ID
 	uid      types.UID
@@ -22,12 +21,11 @@ type live struct {
 	message  string
 	restarts *int
 	created  time.Time
-	// deletion has the metadata of an object that is being deleted, else nil.
+	// deletion is the metadata of an object that is being deleted, else nil.
 	deletion controllers.Object
 	// idle marks an old ReplicaSet that is scaled to zero.
 	idle bool
-	// claims are the names of the PersistentVolumeClaims of a StatefulSet
-	// without the ordinal.
+	// claims lists the names of a StatefulSet's PersistentVolumeClaims without the ordinal.
 	claims []string
 }
 
@@ -78,8 +76,8 @@ func StatusOf(o controllers.Object) (Status, string) {
 	return readiness(&unstructured.Unstructured{Object: wholeNumbers(o).(map[string]any)})
 }
 
-// readiness returns the status of kstatus. kstatus reports a Flux object with
-// Ready=False as InProgress; here it is Failed.
+// readiness returns the kstatus status, except that a Flux object with Ready=False is Failed
+// instead of InProgress.
 func readiness(u *unstructured.Unstructured) (Status, string) {
 	if metadataSuffices[u.GroupVersionKind().GroupKind()] && u.GetDeletionTimestamp() == nil {
 		return Ready, "" // its status was not read
@@ -109,8 +107,7 @@ func readiness(u *unstructured.Unstructured) (Status, string) {
 	return verdict, informative(message)
 }
 
-// informative removes messages of kstatus that only repeat that the object is
-// ready.
+// informative removes kstatus messages that only repeat that the object is ready.
 func informative(message string) string {
 	switch message {
 	case "Resource is current", "Resource is always ready", "Pod is Ready", "PVC is Bound":
@@ -129,8 +126,8 @@ func restarts(o map[string]any) *int {
 	return &total
 }
 
-// troubleOf returns the first container that cannot start, with the reason: the
-// conditions of the pod do not contain it.
+// troubleOf returns the first container that cannot start, with the reason, which pod conditions do
+// not contain.
 func troubleOf(o map[string]any) string {
 	for _, container := range containers(o) {
 		name, _, _ := unstructured.NestedString(container, "name")
@@ -175,9 +172,9 @@ func claims(o map[string]any, set string) []string {
 	return prefixes
 }
 
-// wholeNumbers returns a copy with int64 in place of integral float64 numbers:
-// encoding/json decodes every number as float64, and kstatus expects int64. The
-// original is not changed, because its reader may use it at the same time.
+// wholeNumbers returns a copy with int64 in place of integral float64 numbers: encoding/json
+// decodes every number as float64, and kstatus expects int64. It does not change the original,
+// which may be in use concurrently.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

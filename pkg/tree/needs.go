@@ -8,9 +8,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Trees returns the graph as trees from dependents to dependencies. Roots are
-// objects without dependents, followed by cycles. The dependencies of each
-// object appear once. What is too deep in a tree is the root of another one.
+// Trees returns the graph as trees from dependents to dependencies. Roots are objects without
+// dependents, followed by cycles. The dependencies of each object appear once. A subtree that is
+// too deep becomes a separate tree.
 func (g *Graph) Trees() []*Node {
 	shown := map[controllers.ID]bool{}
 	var roots []*Node
@@ -35,7 +35,7 @@ func (g *Graph) tree(o controllers.ID, shown map[controllers.ID]bool, depth int)
 		return node
 	}
 	if depth > budget.TreeDepth && len(g.From(o)) > 0 {
-		node.Message = strings.TrimPrefix(node.Message+fmt.Sprintf("; its dependencies are more than %d levels deep here", budget.TreeDepth), "; ")
+		node.Message = strings.TrimPrefix(node.Message+fmt.Sprintf("; its dependencies are not shown here, because the tree has more than %d levels", budget.TreeDepth), "; ")
 		return node
 	}
 	shown[o] = true
@@ -53,12 +53,12 @@ func (v *Vertex) Status() Status {
 	return ReadyStatus(v.Ready)
 }
 
-// ReadyStatus returns the status for the status of a Ready condition, "" without one.
+// ReadyStatus converts the status of a Ready condition, "" without a condition.
 func ReadyStatus(ready string) Status {
 	return map[string]Status{"True": Ready, "False": Failed, "Unknown": InProgress}[ready]
 }
 
-// Why returns why an object is not ready: that it is suspended, the objects that block it, or its own
+// Why describes why an object is not ready: its suspension, the objects that block it, or its own
 // message.
 func (g *Graph) Why(v *Vertex) string {
 	var parts []string

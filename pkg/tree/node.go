@@ -7,13 +7,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Status is the status of an object in the terms of kstatus, with Ready for
-// Current.
+// Status is the kstatus status of an object, with Ready instead of Current.
 type Status string
 
-// The values of Status. NotFound is an object of the inventory that does not
-// exist. Unknown is an object that was not read: it is in another cluster or
-// forbidden.
+// The values of Status. NotFound is an object of the inventory that does not exist. Unknown is an
+// object that was not read, because it is in another cluster or access is forbidden.
 const (
 	Ready       Status = "Ready"
 	InProgress  Status = "InProgress"
@@ -23,8 +21,8 @@ const (
 	Unknown     Status = "Unknown"
 )
 
-// Mark returns the mark of a status on a terminal: ✔, ✗, ◎ for a status that changes, ? for an unknown one, and "" for
-// one that was not requested.
+// Mark returns the terminal mark of a status: ✔, ✗, ◎ for a status in transition, ? for an unknown status, and "" if
+// the status was not requested.
 func (s Status) Mark() string {
 	switch s {
 	case Ready:
@@ -84,12 +82,12 @@ type Tree struct {
 	Gaps []Gap
 }
 
-// Gap is a kind whose objects could not be listed.
+// Gap is a resource whose objects could not be listed.
 type Gap struct {
-	// Resource is the plural with the group, such as "deployments.apps".
+	// Resource is the plural name with the group, such as "deployments.apps".
 	Resource string
-	// Namespaces are the namespaces that could not be listed; empty for all of
-	// them, or for a cluster-scoped kind.
+	// Namespaces lists the namespaces that could not be listed; empty for all of them, or for a
+	// cluster-scoped kind.
 	Namespaces []string
 	Err        error
 }

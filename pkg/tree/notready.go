@@ -1,7 +1,6 @@
 package tree
 
-// NotReady returns the part of the tree with the objects that are not ready, nil
-// if there are none.
+// NotReady returns the part of the tree with objects that are not ready, or nil.
 func (n *Node) NotReady() *Node {
 	part := *n
 	part.Children = nil

@@ -14,8 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The built-in kinds that own objects or are owned, and the kind of the release
-// storage.
+// The built-in kinds that are owners or owned, and the kind of the release storage.
 var (
 	pod         = schema.GroupKind{Kind: "Pod"}
 	secret      = schema.GroupKind{Kind: "Secret"}
@@ -39,7 +38,7 @@ var ownedBy = map[schema.GroupKind][]schema.GroupKind{
 	cronJob:     {job, pod},
 }
 
-// workloads are the kinds that operators create for their custom resources.
+// workloads lists the kinds that operators create for their custom resources.
 var workloads = []schema.GroupKind{deployment, statefulSet, daemonSet, replicaSet, cronJob, job, pod, claim}
 
 // ownedKinds returns the kinds that an object may own.
@@ -90,8 +89,8 @@ func (b *builder) populate(ctx context.Context, root *Node) error {
 	return nil
 }
 
-// wanted returns the objects of the inventories whose status is required, and
-// all objects of the kinds that they may own.
+// wanted selects the inventory objects whose status is required, and all objects of the kinds that
+// they may own.
 func (b *builder) wanted(root *Node) wants {
 	wanted := wants{}
 	root.each(func(n *Node) {
@@ -121,7 +120,7 @@ func (b *builder) fill(n *Node, index *index) {
 	}
 	l, ok := index.live[n.Object]
 	if b.options.Status {
-		b.judge(n, l, ok)
+		b.setStatus(n, l, ok)
 	}
 	if n.remote || !b.options.owned() {
 		return
@@ -129,10 +128,10 @@ func (b *builder) fill(n *Node, index *index) {
 	if !ok {
 		l = live{object: n.Object}
 	}
-	b.hang(n, l, index, 1)
+	b.addOwned(n, l, index, 1)
 }
 
-func (b *builder) judge(n *Node, l live, found bool) {
+func (b *builder) setStatus(n *Node, l live, found bool) {
 	if found && !n.remote {
 		n.describe(l)
 		return
@@ -144,7 +143,7 @@ func (b *builder) judge(n *Node, l live, found bool) {
 	b.absent(n, resourceOf(n.Object.GroupKind(), n.version).GroupResource().String())
 }
 
-// absent sets the status of an object of the inventory that was not found.
+// absent sets the status of an object in the inventory that was not found.
 func (b *builder) absent(n *Node, resource string) {
 	n.Status, n.Message = NotFound, "in the inventory, not in the cluster"
 	err := b.gaps.covers(resource, n.Object.Namespace)
@@ -157,10 +156,10 @@ func (b *builder) absent(n *Node, resource string) {
 	}
 }
 
-// hang adds the owned objects of a live object to its node, recursively.
-func (b *builder) hang(n *Node, l live, index *index, depth int) {
+// addOwned recursively adds the owned objects of a live object to its node.
+func (b *builder) addOwned(n *Node, l live, index *index, depth int) {
 	if depth > budget.TreeDepth {
-		n.Message = fmt.Sprintf("the objects that it owns are nested more than %d levels deep", budget.TreeDepth)
+		n.Message = fmt.Sprintf("owned objects are nested more than %d levels deep", budget.TreeDepth)
 		return
 	}
 	for _, child := range index.below(l) {
@@ -173,7 +172,7 @@ func (b *builder) hang(n *Node, l live, index *index, depth int) {
 			node.describe(child)
 		}
 		n.Children = append(n.Children, node)
-		b.hang(node, child, index, depth+1)
+		b.addOwned(node, child, index, depth+1)
 	}
 }
 
@@ -181,10 +180,10 @@ func (b *builder) hang(n *Node, l live, index *index, depth int) {
 type index struct {
 	live  map[controllers.ID]live
 	owned map[controllers.ID][]live
-	// claims are the PersistentVolumeClaims by name without the ordinal: by
-	// default a StatefulSet creates but does not own them.
+	// claims holds the PersistentVolumeClaims by name without the ordinal. By default, a StatefulSet
+	// creates them but does not own them.
 	claims map[controllers.ID][]live
-	// shown are the objects in the tree: each appears once.
+	// shown holds the objects in the tree, because each appears only once.
 	shown map[controllers.ID]bool
 }
 

@@ -62,8 +62,8 @@ func (b *builder) relatives(ctx context.Context, root *Node, wanted wants) error
 	return group.Wait()
 }
 
-// known returns the resource under which a kind is already wanted, so that it
-// is not listed twice.
+// known returns the resource under which a kind is already selected, so that it is not listed
+// twice.
 func (w wants) known(r kube.Resource) kube.Resource {
 	for other := range w {
 		if other.Group == r.Group && other.Kind == r.Kind {
@@ -73,8 +73,8 @@ func (w wants) known(r kube.Resource) kube.Resource {
 	return r
 }
 
-// family returns the kinds of a group, in the given or the preferred version, nil
-// if discovery fails. The following lists then return the error.
+// family returns the kinds of a group, in the given or the preferred version, nil if discovery
+// fails. Subsequent lists then return the error.
 func (c *cluster) family(ctx context.Context, gv schema.GroupVersion) map[string]kube.Resource {
 	if kinds, err := c.client.Discovery().Kinds(ctx, gv); err == nil {
 		return kinds

@@ -90,14 +90,13 @@ type Style struct {
 	Now time.Time
 	// Separator follows every cell.
 	Separator string
-	// Width truncates the message of longer lines; 0 prints it in full.
+	// Width is the line width to which messages are truncated, 0 for no limit.
 	Width int
-	// Fold wraps messages that are longer than Width and prints them below the
-	// line of the object.
+	// Fold wraps messages that exceed Width, and prints them below the object's line.
 	Fold bool
 	// Bare omits restarts and age.
 	Bare bool
-	// Marks puts the mark of its status before each object.
+	// Marks prints the status mark before each object.
 	Marks bool
 	// Paint colors a padded cell by the status of its line, or is nil.
 	Paint func(Status, string) string
@@ -144,8 +143,8 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	return out.Flush()
 }
 
-// fold removes the messages that do not fit from rows and returns them by row. If
-// no message remains in the column, it also removes the header of the column.
+// fold removes messages that do not fit from rows, and returns them by row. If no message remains
+// in the column, it also removes the header of the column.
 func (s Style) fold(rows [][]string, widths []int) []string {
 	below := make([]string, len(rows))
 	if !s.Fold || s.Width == 0 {
@@ -221,8 +220,8 @@ func (s Style) line(row []string, widths []int, status Status) string {
 	return b.String()
 }
 
-// line is a line of the tree: the branches in front of the object, and those in
-// the lines below it.
+// line is a line of the tree: the branches before the object, and the branches in the lines below
+// it.
 type line struct {
 	branch, under string
 	node          *Node

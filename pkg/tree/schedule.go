@@ -6,10 +6,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Schedule has the reconciliation times of an object.
+// Schedule contains the reconciliation times of an object.
 type Schedule struct {
-	// Interval is the time between reconciliations, Retry the time until the
-	// retry of a failure.
+	// Interval is the time between reconciliations, and Retry the time before a failed reconciliation
+	// is retried.
 	Interval, Retry time.Duration
 	// Last is the last known reconciliation.
 	Last HistoryEntry
@@ -22,7 +22,7 @@ type Schedule struct {
 	Next time.Time
 }
 
-// Schedule returns the times in spec and history.
+// Schedule returns the times from the spec and the history.
 func (l Link) Schedule() Schedule {
 	s := Schedule{Interval: controllers.IntervalOf(l.Kind, l.Live), Retry: controllers.RetryIntervalOf(l.Live)}
 	for _, run := range l.History() {

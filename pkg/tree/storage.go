@@ -43,8 +43,7 @@ func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	}
 }
 
-// restore reads the inventories of HelmReleases without one from the release
-// storage, with a request for each.
+// restore reads missing HelmRelease inventories from the release storage, with one request each.
 func (b *builder) restore(ctx context.Context, nodes []*Node) error {
 	found := make([]fluxObject, len(nodes))
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -13,21 +13,19 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Trace is the path of an object to its source: its owners, its applier, and
-// the sources of the applier.
+// Trace is the path from an object to its source: its owners, its applier, and the applier's
+// sources.
 type Trace struct {
 	Object controllers.ID
-	// Images are the container images if the object is a workload.
+	// Images lists the container images if the object is a workload.
 	Images []string
 	// Applied is the applied object: the object itself, or the last of Owners.
 	Applied controllers.Object
-	// Owners are the owners of the object, nearest first. The last one was
-	// applied.
+	// Owners lists the owners of the object, nearest first. The last owner was applied.
 	Owners []controllers.ID
 	// Applier is the Kustomization or HelmRelease.
 	Applier Link
-	// Sources are the sources of the applier, nearest first: the HelmChart
-	// before its repository.
+	// Sources lists the sources of the applier, nearest first: the HelmChart before its repository.
 	Sources []Link
 }
 
@@ -48,7 +46,7 @@ type Outcome struct {
 	Status, Reason, Message string
 	// Since is the transition time of the condition, zero if unknown.
 	Since time.Time
-	// Revision is the applied revision, Attempted the last attempted one.
+	// Revision is the applied revision, and Attempted the last attempted revision.
 	Revision, Attempted string
 	// LastSuccess is the time of the last successful reconciliation, zero if unknown.
 	LastSuccess time.Time
@@ -57,8 +55,7 @@ type Outcome struct {
 // ErrUnmanaged is returned for an object without owner labels of Flux.
 var ErrUnmanaged = errors.New("it is not managed by Flux")
 
-// deepest is the maximum number of owners and sources to follow, which ends
-// cycles.
+// deepest is the maximum number of owners and sources to follow, so that cycles end.
 const deepest = 8
 
 // TraceObject traces an object to its source. word is the plural, singular, short name
@@ -200,7 +197,7 @@ func (l Link) lastGood() time.Time {
 func moment(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{} // not written by the API server
+		return time.Time{} // the API server does not write such values
 	}
 	return t.UTC()
 }

@@ -1,6 +1,5 @@
-// Package uninstall removes Flux from a cluster: the controllers, the Flux
-// resources in all namespaces, the CRDs and the namespace. What Flux has deployed
-// is kept.
+// Package uninstall removes Flux from a cluster: the controllers, the Flux resources in all
+// namespaces, the CRDs and the namespace. Objects that Flux has deployed are kept.
 package uninstall
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// installedKinds are the kinds of an installation in the order of removal:
-// Deployments before the objects that they use.
+// installedKinds lists the kinds of an installation in the order of removal: Deployments before the
+// objects that they use.
 var installedKinds = []struct{ apiVersion, kind string }{
 	{"apps/v1", "Deployment"},
 	{"v1", "Service"},
@@ -53,10 +52,10 @@ func (t Target) foreign() []string {
 	return slices.DeleteFunc(kube.Finalizers(t.Object), kube.OwnFinalizer)
 }
 
-// Plan has the objects to remove.
+// Plan contains the objects to remove.
 type Plan struct {
 	Namespace string
-	// Components are the controllers and the objects that they use, Objects the Flux resources.
+	// Components holds the controllers and the objects that they use, and Objects the Flux resources.
 	Components, Objects, CRDs []Target
 	// namespaceObject is nil if the namespace is kept.
 	namespaceObject controllers.Object
@@ -169,8 +168,8 @@ func (p *Plan) findNamespace(ctx context.Context, client *kube.Client) error {
 	return err
 }
 
-// Empty reports whether Flux is not installed. A namespace alone counts only if it
-// has the labels of Flux.
+// Empty reports whether Flux is not installed. A namespace alone counts as an installation only if
+// it has the Flux labels.
 func (p *Plan) Empty() bool {
 	return len(p.Components)+len(p.CRDs) == 0 && (p.namespaceObject == nil || kube.Label(p.namespaceObject, kube.PartOfLabel) != "flux")
 }
@@ -241,8 +240,8 @@ func protected(namespace string) bool {
 	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
 }
 
-// WarnOfFinalizers warns about objects with finalizers of other controllers, which
-// delay the deletion.
+// WarnOfFinalizers warns about objects with other controllers' finalizers, which delay the
+// deletion.
 func (p *Plan) WarnOfFinalizers(progress Progress) {
 	for _, t := range p.Objects {
 		if foreign := t.foreign(); len(foreign) > 0 {

@@ -18,9 +18,8 @@ import (
 const (
 	// removedAtOnce is the maximum number of concurrent deletions and patches.
 	removedAtOnce = 16
-	// lastLook is the maximum time to find the remaining objects after the
-	// timeout.
-	lastLook = 5 * time.Second
+	// remainingTimeout is the maximum time for finding the remaining objects after the timeout.
+	remainingTimeout = 5 * time.Second
 )
 
 // Progress receives the progress of a removal.
@@ -40,9 +39,9 @@ type Result struct {
 
 // RemainingError is returned for objects that were not deleted in time.
 type RemainingError struct {
-	// Objects describe the objects and the reason why they are not deleted.
+	// Objects describes the objects and why they are not deleted.
 	Objects []string
-	// Err is the error of the context.
+	// Err is the context error.
 	Err error
 }
 
@@ -56,7 +55,7 @@ type removal struct {
 	progress Progress
 	client   *kube.Client
 	plan     *Plan
-	// done has the results so far.
+	// done holds the results so far.
 	done []Result
 }
 
@@ -87,9 +86,8 @@ func (r *removal) components(ctx context.Context) error {
 	return r.delete(ctx, r.plan.Components[i:])
 }
 
-// controllers deletes the Deployments of the controllers until none of them and
-// none of their pods remains: kustomize-controller can apply its own and the
-// other Deployments again before it stops.
+// controllers deletes the controllers' Deployments until neither Deployments nor pods remain:
+// kustomize-controller can apply its own and the other Deployments again before it stops.
 func (r *removal) controllers(ctx context.Context, deployments []Target) error {
 	if err := r.delete(ctx, deployments); err != nil {
 		return err
@@ -272,7 +270,7 @@ func (r *removal) holders(ctx context.Context, crd controllers.Object) string {
 		}
 		o, err := r.client.Get(ctx, t.Resource, controllers.Namespace(t.Object), controllers.Name(t.Object))
 		if err != nil {
-			continue // deleted, or not readable; other objects may explain it
+			continue // deleted or unreadable; other objects may be the reason
 		}
 		if finalizers := kube.Finalizers(o); len(finalizers) > 0 {
 			text += fmt.Sprintf("; %s has the finalizers %s", t, strings.Join(finalizers, ", "))
@@ -288,8 +286,7 @@ func (r *removal) namespace(ctx context.Context) error {
 	return r.deleteForGood(ctx, []Target{r.plan.namespaceTarget()}, kube.Selection{Name: r.plan.Namespace}, anything, remains)
 }
 
-// remains returns the message of the API server about the deletion of a
-// namespace.
+// remains returns the API server's message about the deletion of a namespace.
 func remains(_ context.Context, namespace controllers.Object) string {
 	text := "Namespace/" + controllers.Name(namespace) + " remaining"
 	for _, typ := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
@@ -305,7 +302,7 @@ func remaining(ctx context.Context, err error, objects []controllers.Object, des
 	if !errors.Is(err, context.DeadlineExceeded) || len(objects) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainingTimeout)
 	defer cancel()
 	e := &RemainingError{Err: err}
 	for _, o := range objects {

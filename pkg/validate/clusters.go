@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
-// Clusters are the directories of the clusters in a revision of a repository.
+// Clusters holds the cluster directories in a revision of a repository.
 type Clusters struct {
 	Revision repository.Revision
 	Paths    []string

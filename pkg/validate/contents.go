@@ -11,15 +11,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// contents is what a cluster contains according to the repository, and what controllers may add to it.
+// contents holds the objects of a cluster according to the repository, and the objects that controllers may add.
 type contents struct {
 	ids map[controllers.ID]bool
 	// copied holds the names of objects that a controller may copy to other namespaces.
 	copied map[controllers.ID]bool
-	// incomplete is set if a Kustomization was not rendered, and omitted are the namespaces of HelmReleases that were not.
+	// incomplete is set if a Kustomization was not rendered. omitted holds the namespaces of HelmReleases that were not
+	// rendered.
 	incomplete bool
 	omitted    map[string]bool
-	// custom holds the names of the custom resources by namespace, and texts the texts in them.
+	// custom holds the names of custom resources by namespace, and texts the strings in them.
 	custom map[string][]string
 	texts  map[string]map[string]bool
 	// pods holds the labels of pods by namespace.
@@ -49,7 +50,7 @@ func contentsOf(c *cluster) *contents {
 	return all
 }
 
-// installsTo returns the namespace of the objects of a HelmRelease.
+// installsTo returns the namespace of a HelmRelease's objects.
 func installsTo(release *unstructured.Unstructured) string {
 	if namespace := text(release, "spec", "targetNamespace"); namespace != "" {
 		return namespace
@@ -57,7 +58,8 @@ func installsTo(release *unstructured.Unstructured) string {
 	return release.GetNamespace()
 }
 
-// consumers lists kinds of custom resources that create nothing that others refer to, by group. "" means all kinds.
+// consumers lists the kinds of custom resources that do not create objects that others refer to, by group. "" means all
+// kinds.
 var consumers = map[string][]string{
 	"traefik.io": {""}, "cilium.io": {"CiliumNetworkPolicy"}, "monitoring.coreos.com": {"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe"},
 }
@@ -109,13 +111,13 @@ func eachText(value any, visit func(string)) {
 	}
 }
 
-// unknown reports whether a namespace may contain objects that were not rendered, or the cluster for "".
+// unknown reports whether a namespace, "" for the cluster scope, may contain objects that were not rendered.
 func (all *contents) unknown(namespace string) bool {
 	return all.incomplete || all.omitted[namespace] || namespace == "" && len(all.omitted) > 0
 }
 
-// mayHave reports whether the cluster contains an object, or a controller may create it: for a custom resource that contains the
-// name, or for one whose name is a prefix of the name.
+// mayHave reports whether the cluster contains an object, or a controller may create it: from a custom resource that contains
+// the name, or whose name is a prefix of the name.
 func (all *contents) mayHave(id controllers.ID) bool {
 	unknown := all.unknown(id.Namespace)
 	if id.IsNamespace() {
@@ -134,7 +136,7 @@ func (all *contents) mayHave(id controllers.ID) bool {
 	return provided(id)
 }
 
-// provided reports whether Kubernetes or its installers create an object.
+// provided reports whether Kubernetes or its installer creates an object.
 func provided(id controllers.ID) bool {
 	switch {
 	case id.IsNamespace():

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// expressionFields are the fields of lists in the spec of a Kustomization or HelmRelease that contain CEL expressions.
+// expressionFields lists the fields with CEL expressions in lists of a Kustomization or HelmRelease spec.
 var expressionFields = [...]struct {
 	list, field string
 	environment expression.Environment

@@ -10,20 +10,20 @@ import (
 type Severity string
 
 const (
-	// Invalid is a violation: the API server or a controller rejects the object.
+	// Invalid means that the API server or a controller rejects the object.
 	Invalid Severity = "error"
-	// Unknown is something that could not be validated.
+	// Unknown means that the object could not be validated.
 	Unknown Severity = "unknown"
-	// Warning is a problem that does not prevent the deployment.
+	// Warning means that there is a problem that does not prevent the deployment.
 	Warning Severity = "warning"
-	// Note is a fact that cannot be checked in the repository.
+	// Note means that a fact cannot be checked in the repository.
 	Note Severity = "note"
 )
 
 // severities lists all severities, most severe first.
 var severities = [...]Severity{Invalid, Unknown, Warning, Note}
 
-// The IDs of the rules that schemas do not have.
+// The IDs of the rules that are not derived from schemas.
 const (
 	RuleBuild         = "build"
 	RuleReference     = "reference"
@@ -51,18 +51,18 @@ type Finding struct {
 	Object   controllers.VersionedID `json:"object"`
 	// Owner is the Kustomization or HelmRelease that applies the object.
 	Owner controllers.VersionedID `json:"owner"`
-	// File is the file that has the object, if exactly one file does.
+	// File is the file that contains the object, if there is exactly one.
 	File string `json:"file,omitempty"`
-	// Line is the line of the field, or of its innermost part that the file contains. It is 0 if it is not known.
+	// Line is the line of the field, or of its innermost parent in the file. It is 0 if unknown.
 	Line int `json:"line,omitempty"`
 	// Field is the path of the field, or "".
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 	// Fix is the remedy, or "".
 	Fix string `json:"fix,omitempty"`
-	// Value is the value of the field, with which the file that sets it is found, or "".
+	// Value is the value of the field, used to find the file that sets it, or "".
 	Value string `json:"-"`
-	// Assumed is set if the cluster may have another version of Flux, for which the finding is wrong.
+	// Assumed is set if the finding may not apply because the cluster may have another Flux version.
 	Assumed bool `json:"-"`
 }
 
@@ -70,12 +70,12 @@ type Finding struct {
 type Result struct {
 	// Path is the directory of the cluster.
 	Path string `json:"path"`
-	// Owners, Objects and Validated are the numbers of Kustomizations and HelmReleases that were
-	// rendered, of their objects, and of those that were validated.
+	// Owners is the number of rendered Kustomizations and HelmReleases, Objects the number of their
+	// objects, and Validated the number of validated objects.
 	Owners    int `json:"owners"`
 	Objects   int `json:"objects"`
 	Validated int `json:"validated"`
-	// Allowed is the number of findings of an audit that are allowed.
+	// Allowed is the number of audit findings that exceptions allow.
 	Allowed int `json:"allowed,omitempty"`
 	// Findings are sorted by severity.
 	Findings []Finding `json:"findings"`

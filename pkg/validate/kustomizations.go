@@ -21,7 +21,7 @@ import (
 )
 
 // checkKustomizations reports unknown fields in the kustomization.yaml of the directory of a Kustomization. kustomize-controller
-// decodes this file itself and removes them. Kustomize rejects them in other directories, which is an error of the build.
+// decodes this file itself and removes them. In other directories, kustomize rejects them with a build error.
 func checkKustomizations(c *cluster) {
 	seen := map[string]bool{}
 	for _, side := range c.deployed.Renderings {
@@ -41,7 +41,7 @@ func checkKustomizations(c *cluster) {
 			seen[name] = true
 			owner, file := controllers.VersionedIDOf(side.Owner.Object), name
 			if own, err := fs.ReadFile(c.graph.Tree, name); err != nil || !bytes.Equal(own, text) {
-				file = "" // it is in another source
+				file = "" // the directory is in another source
 			}
 			for _, u := range unknownFields(text) {
 				c.findings = append(c.findings, Finding{

@@ -27,7 +27,7 @@ func checkLabels(c *cluster) {
 	}
 }
 
-// checkEncryption reports Secrets that are encrypted with SOPS and that the Kustomization does not decrypt.
+// checkEncryption reports SOPS-encrypted Secrets that the Kustomization does not decrypt.
 func checkEncryption(c *cluster) {
 	for _, o := range c.objects {
 		owner := o.side.Owner
@@ -76,8 +76,8 @@ func checkOverlaps(c *cluster) {
 	}
 }
 
-// applies reports whether a Kustomization applies an object in a way that excludes other owners. It returns false if the
-// name of the object, or the Kustomization, is not certain.
+// applies reports whether a Kustomization applies an object exclusively. It returns false if the object's name or the
+// Kustomization is uncertain.
 func applies(c *cluster, o *object) bool {
 	owner := o.side.Owner
 	suspended, _, _ := unstructured.NestedBool(owner.Object, "spec", "suspend")
@@ -87,12 +87,12 @@ func applies(c *cluster, o *object) bool {
 	return len(c.graph.Lacking(controllers.IDOf(owner.Object))) == 0 && !strings.Contains(o.ref.Name+o.ref.Namespace, "${")
 }
 
-// isAssumed reports whether an owner is not in the repository, so that its spec is not known.
+// isAssumed reports whether an owner is not in the repository, so that its spec is unknown.
 func isAssumed(c *cluster, owner *unstructured.Unstructured) bool {
 	return repository.RootAssumed(c.graph) && owner == c.graph.Root()
 }
 
-// shares reports whether a label or an annotation of an object excludes it from being applied, or merges it.
+// shares reports whether an object has a label or an annotation that prevents its apply or merges it.
 func shares(o *object) bool {
 	for _, metadata := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
 		if metadata[toolkit+"/reconcile"] == "disabled" || slices.Contains([]string{"Ignore", "IfNotPresent", "Merge"}, metadata[toolkit+"/ssa"]) {
@@ -115,8 +115,8 @@ func target(owner *unstructured.Unstructured) string {
 	return owner.GetNamespace() + string(text)
 }
 
-// checkDeadlocks reports custom resources whose definition is installed by a HelmRelease of the same Kustomization. On a new
-// cluster, the dry run of the custom resource fails, so that the Kustomization applies nothing.
+// checkDeadlocks reports custom resources whose CustomResourceDefinition is installed by a HelmRelease in the same
+// Kustomization. On a new cluster, the dry run of the custom resource fails, so that the Kustomization applies nothing.
 func checkDeadlocks(c *cluster) {
 	type kind struct{ group, kind string }
 	installers := map[kind][]*repository.Rendering{}

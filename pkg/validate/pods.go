@@ -11,13 +11,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// reference is a reference of an object of Kubernetes to another one.
+// reference is a reference from a Kubernetes object to another object.
 type reference struct {
 	id    controllers.ID
 	field string
 }
 
-// podSpec returns the field with the specification of the pods of a kind, or "".
+// podSpec returns the pod spec field of a kind, or "".
 func podSpec(group, kind string) string {
 	switch (schema.GroupKind{Group: group, Kind: kind}).String() {
 	case "Pod":
@@ -30,7 +30,7 @@ func podSpec(group, kind string) string {
 	return ""
 }
 
-// referencesOf returns the objects that an object of Kubernetes refers to.
+// referencesOf returns the objects that a Kubernetes object refers to.
 func referencesOf(id controllers.ID, o map[string]any) []reference {
 	r := references{object: o, namespace: id.Namespace}
 	if at := podSpec(id.Group, id.Kind); at != "" {
@@ -75,13 +75,13 @@ func (r *references) add(id controllers.ID, field string) {
 	}
 }
 
-// dataFields are the fields of pods that refer to a ConfigMap or Secret, with its kind.
+// dataFields maps the pod fields that refer to a ConfigMap or Secret to the kind.
 var dataFields = map[string]string{
 	"configMapKeyRef": controllers.ConfigMap, "configMapRef": controllers.ConfigMap, "configMap": controllers.ConfigMap,
 	"secretKeyRef": controllers.Secret, "secretRef": controllers.Secret, "secret": controllers.Secret,
 }
 
-// pod adds the ConfigMaps and Secrets that the specification of a pod refers to and that are not optional.
+// pod adds the required ConfigMaps and Secrets that a pod spec refers to.
 func (r *references) pod(at string, value any) {
 	r.each(at, value, func(at, key string, m map[string]any) {
 		if kind, ok := dataFields[key]; ok && m["optional"] != true {

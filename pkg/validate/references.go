@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// references reports the Flux objects that objects refer to and that are not deployed, and Secrets and
+// references reports referenced Flux objects that are not deployed, and referenced Secrets and
 // ConfigMaps that are not in Git.
 func (c *cluster) references(ctx context.Context) {
 	for _, o := range c.objects {
 		kind, ok := o.ref.Flux()
 		if !ok || controllers.IsRemote(o.side.Owner.Object) {
-			continue // it refers to objects of another cluster
+			continue // the references are to objects of another cluster
 		}
 		c.checkReferences(ctx, o, kind)
 		c.checkSecrets(o)
@@ -43,7 +43,7 @@ func (c *cluster) checkReferences(ctx context.Context, o *object, kind controlle
 	}
 	for _, r := range append(refs, kind.Refs...) {
 		if r.Relation == "dependency" {
-			continue // missing and circular dependencies are in Blocked
+			continue // Blocked contains missing and circular dependencies
 		}
 		for _, target := range r.Targets(o.Object.Object) {
 			if c.deploys(target) {
@@ -65,8 +65,8 @@ func (c *cluster) checkReferences(ctx context.Context, o *object, kind controlle
 	}
 }
 
-// isComplete reports whether an object that was not found is not deployed: everything was rendered, except for Kustomizations
-// and HelmReleases whose source is not found either.
+// isComplete reports whether an object that was not found is not deployed: all Kustomizations and HelmReleases were rendered,
+// except those whose source was not found either.
 func isComplete(c *cluster) bool {
 	if c.deployed.Complete || c.Charts.Renderer == nil || len(c.graph.Unfollowed()) > 0 {
 		return c.deployed.Complete
@@ -82,7 +82,8 @@ func isComplete(c *cluster) bool {
 	})
 }
 
-// isDefined reports whether a file of the repository contains an object of that kind and name, such as one of another cluster.
+// isDefined reports whether a file of the repository contains an object of that kind and name, for example for another
+// cluster.
 func isDefined(ctx context.Context, c *cluster, id controllers.ID) bool {
 	found, err := sourcetree.Search(ctx, c.graph.Tree, []string{id.Kind, id.Name}, func(o *unstructured.Unstructured) bool {
 		return controllers.IDOf(o.Object).WithoutNamespace() == id.WithoutNamespace()
@@ -114,8 +115,8 @@ func (c *cluster) deploys(t controllers.ID) bool {
 	return c.generated(t)
 }
 
-// generated reports whether an object is created for another one: a HelmChart for a HelmRelease, or
-// an ExternalArtifact for an ArtifactGenerator.
+// generated reports whether an object is created for another object: a HelmChart for a HelmRelease,
+// or an ExternalArtifact for an ArtifactGenerator.
 func (c *cluster) generated(ref controllers.ID) bool {
 	return slices.ContainsFunc(c.objects, func(o *object) bool {
 		kind, ok := o.ref.Flux()
@@ -135,7 +136,7 @@ func (c *cluster) generated(ref controllers.ID) bool {
 	})
 }
 
-// createsChart reports whether a release has a chart template instead of a reference to a chart.
+// createsChart reports whether a release has a chart template instead of a chart reference.
 func createsChart(o *object) bool {
 	_, ok := controllers.Path{"spec.chart.spec"}.Lookup(o.Object.Object)
 	return ok

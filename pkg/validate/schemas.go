@@ -51,7 +51,7 @@ func (c *cluster) schemas(ctx context.Context) error {
 		return err
 	}
 	for i, v := range verdicts {
-		if err := c.judge(asked[i], v, everywhere[i]); err != nil {
+		if err := c.record(asked[i], v, everywhere[i]); err != nil {
 			return err
 		}
 	}
@@ -66,8 +66,8 @@ func encryptedReason(o build.Object) string {
 	return "it is encrypted with SOPS, and no decryption key is available"
 }
 
-// readable returns an object without its encrypted values, and a Secret without its type, whose rules concern the values. It
-// returns false if any field may be encrypted.
+// readable returns an object without its encrypted values. It also removes the type of a Secret, because the type's rules
+// concern the values. It returns false if any field may be encrypted.
 func readable(o build.Object) (map[string]any, bool) {
 	_, encrypted := o.Object["sops"]
 	secret := controllers.IDOf(o.Unstructured.Object).IsSecret()
@@ -76,7 +76,7 @@ func readable(o build.Object) (map[string]any, bool) {
 	}
 	content := maps.Clone(o.Object)
 	delete(content, "sops")
-	delete(content, "type") // its rules concern the values
+	delete(content, "type") // the rules of the type concern the values
 	for _, field := range []string{"data", "stringData"} {
 		values, ok := content[field].(map[string]any)
 		if !ok {
@@ -94,8 +94,9 @@ func readable(o build.Object) (map[string]any, bool) {
 	return content, true
 }
 
-// judge records the findings of a verdict. everywhere holds the problems with all supported versions of Flux.
-func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]bool) error {
+// record adds the findings of a validation result. everywhere holds the problems that occur with all supported Flux
+// versions.
+func (c *cluster) record(o *object, v verdict.Verdict, everywhere map[problem]bool) error {
 	if v.Unknown != "" {
 		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown, Fix: v.Fix}
 		switch {
@@ -129,7 +130,7 @@ func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]boo
 	if v.Deprecated != "" {
 		f := Finding{Severity: Warning, Rule: RuleDeprecated, Field: "apiVersion", Message: v.Deprecated, Fix: migration(o)}
 		if v.Assumed && c.Assumed {
-			c.qualify(&f) // an older Flux may not serve the newer version
+			c.qualify(&f) // older Flux versions may not serve the newer API version
 		}
 		c.add(o, f)
 	}
@@ -143,8 +144,8 @@ func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]boo
 	return nil
 }
 
-// outdated returns why no supported version of Flux serves the API version of an object with a problem, or "". A version later
-// than the served ones may belong to a later Flux version.
+// outdated describes an API version that no supported Flux version serves, or returns "". It ignores API versions that are
+// later than the served versions, because later Flux versions may serve them.
 func outdated(c *cluster, o *object, p verdict.Problem) (string, error) {
 	if p.Rule != verdict.RuleAPIVersion || c.Supported == nil || !slices.Contains(controllers.Groups(), o.ref.Group) {
 		return "", nil
@@ -179,13 +180,13 @@ func servedVersions(crd *unstructured.Unstructured) []string {
 	return names
 }
 
-// text returns a text in an object, or "".
+// text returns a string in an object, or "".
 func text(o *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(o.Object, fields...)
 	return value
 }
 
-// qualify adds to a finding that the cluster may have another version of Flux.
+// qualify adds to a finding that the cluster may have another Flux version.
 func (c *cluster) qualify(f *Finding) {
 	f.Assumed = true
 	f.Message += "; according to the CustomResourceDefinition of Flux " + c.FluxVersion + ", which may differ from the version on the cluster"
@@ -197,7 +198,7 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	f := Finding{Severity: Invalid, Rule: p.Rule, Field: p.Field, Message: p.Message}
 	sensitive := controllers.IDOf(o.Unstructured.Object).IsSecret() || o.Encrypted || len(o.Secret) > 0
 	switch {
-	case sensitive && p.Rule == verdict.RuleCEL: // the message may have values
+	case sensitive && p.Rule == verdict.RuleCEL: // the message may contain values
 		f.Message = "a validation rule of its CustomResourceDefinition fails"
 	case sensitive && p.Rule == verdict.RuleServer:
 		f.Message = "rejected by the API server"
@@ -219,7 +220,7 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	return f
 }
 
-// migration returns the remedy for an old API version of Flux.
+// migration returns the remedy for an old Flux API version.
 func migration(o *object) string {
 	if slices.Contains(controllers.Groups(), o.ref.Group) && o.side.Build != nil && build.IsKustomization(o.side.Owner) {
 		return "flux migrate -f ."
@@ -237,10 +238,10 @@ func shortened(value string) string {
 	return strings.ToValidUTF8(value[:valueMax], "") + "…"
 }
 
-// recognizable is the length from which a text is recognized as a secret value.
+// recognizable is the minimum length of a string that is masked as a secret value.
 const recognizable = 4
 
-// masked replaces secret values in a text.
+// masked replaces secret values in a string.
 func masked(text string, secrets []string) string {
 	for _, secret := range secrets {
 		if len(secret) >= recognizable {
@@ -250,8 +251,8 @@ func masked(text string, secrets []string) string {
 	return text
 }
 
-// valueAt returns the value that a problem is about: that of the innermost part of its field that
-// the object has.
+// valueAt returns the value that a problem refers to: the value of the innermost existing parent of
+// its field.
 func valueAt(value any, p verdict.Problem) any {
 	path := p.Path
 	if path == nil {

@@ -31,22 +31,23 @@ type Options struct {
 	Versions verdict.Schemas
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string
-	// CRDs are the CustomResourceDefinitions of Flux, which those of the repository replace.
+	// CRDs holds the Flux CustomResourceDefinitions. CustomResourceDefinitions in the repository replace them.
 	CRDs []*unstructured.Unstructured
-	// CRDsOf returns those of a Flux version. If it is set, the version of a FluxInstance replaces an assumed one.
+	// CRDsOf returns the CustomResourceDefinitions of a Flux version. If it is set, the version of a FluxInstance replaces
+	// an assumed version.
 	CRDsOf func(version string) ([]*unstructured.Unstructured, error)
-	// Supported returns the CustomResourceDefinitions of all supported versions of Flux. It may be nil.
+	// Supported returns the CustomResourceDefinitions of all supported Flux versions. It may be nil.
 	Supported func() ([]*unstructured.Unstructured, error)
 	// Expressions compiles CEL expressions. If it is nil, they are not validated.
 	Expressions expression.Evaluator
-	// Assumed is set if the cluster may have other CustomResourceDefinitions of Flux. A violation of them then does not make an
-	// object invalid.
+	// Assumed is set if the cluster may have other Flux CustomResourceDefinitions. Violations then do not make an object
+	// invalid.
 	Assumed bool
 	// FluxVersion is the Flux version of CRDs.
 	FluxVersion string
 	// Note is called for each assumption. It may be nil.
 	Note func(text string)
-	// Rules returns further findings. It may be nil.
+	// Rules returns additional findings. It may be nil.
 	Rules func(Deployment) []Found
 }
 
@@ -145,11 +146,11 @@ type cluster struct {
 	Options
 	graph    *repository.Graph
 	deployed *repository.Deployed
-	// concealed replaces what is derived from secret values in messages and names.
+	// concealed replaces text that is derived from secret values in messages and names.
 	concealed diff.Concealment
 	objects   []*object
 	byRef     map[controllers.ID]*object
-	// owners are the Kustomizations and HelmReleases that were rendered.
+	// owners holds the rendered Kustomizations and HelmReleases.
 	owners   map[controllers.ID]*unstructured.Unstructured
 	findings []Finding
 	// unset holds the variables without a value, with the fields that contain them.
@@ -158,7 +159,7 @@ type cluster struct {
 	missing map[controllers.ID]bool
 }
 
-// render renders everything that the revision deploys. Nothing in it is trusted.
+// render renders everything that the revision deploys, without trusting its content.
 func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 	c.Build.Unset, c.Rendered, c.Untrusted = c.recordUnset, c.concealed.Add, true
 	c.Missing = func(*unstructured.Unstructured, controllers.ID, error) bool { return true }
@@ -214,8 +215,8 @@ func (c *cluster) omissions() {
 	}
 }
 
-// conclusive reports whether a build fails because of the files of the repository: not because of a
-// chart, which may need a cluster or the network, or because of what is not known.
+// conclusive reports whether a build failed because of the files in the repository, and not because
+// of a chart, which may require a cluster or the network, or because of unknown values.
 func (c *cluster) conclusive(omitted repository.Omitted) bool {
 	ref := omitted.Owner
 	var remote *inspect.RemoteError

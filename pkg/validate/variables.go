@@ -53,7 +53,7 @@ func fieldWith(value any, text, at string) string {
 	return ""
 }
 
-// variables reports variables without a value, except those that may be in a ConfigMap or Secret that
+// variables reports variables without a value, unless they may come from a ConfigMap or Secret that
 // is not in Git.
 func (c *cluster) variables() {
 	for _, u := range c.order {
@@ -68,8 +68,8 @@ func (c *cluster) variables() {
 	}
 }
 
-// lacking reports the Kustomizations and HelmReleases that were rendered without variables or values
-// that are not known. The cluster deploys other objects.
+// lacking reports the Kustomizations and HelmReleases that were rendered without unknown variables
+// or values, so that the objects on the cluster differ.
 func (c *cluster) lacking() {
 	for _, side := range c.deployed.Renderings {
 		lacking := c.graph.Lacking(controllers.IDOf(side.Owner.Object))

@@ -15,8 +15,9 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// selectVersion uses the CustomResourceDefinitions of the version of Flux that a FluxInstance installs, unless the user has
-// selected one. A range of several minor versions selects the newest, which the cluster need not have yet.
+// selectVersion uses the CustomResourceDefinitions of the Flux version that a FluxInstance installs, unless the user has
+// selected a version. A range of several minor versions selects the newest one, to which the cluster may not be upgraded
+// yet.
 func (c *cluster) selectVersion() error {
 	instance := repository.Instance(c.graph)
 	if instance == nil {
@@ -29,7 +30,7 @@ func (c *cluster) selectVersion() error {
 	selected := text(instance, "spec", "distribution", "version")
 	constraint, err := semver.NewConstraint(selected)
 	if err != nil {
-		return nil // the API server or flux-operator rejects it
+		return nil // the API server or flux-operator rejects the version
 	}
 	var newest *semver.Version
 	minors := map[uint64]bool{}
@@ -53,7 +54,8 @@ func (c *cluster) selectVersion() error {
 	return nil
 }
 
-// extendCRDs uses the CustomResourceDefinitions as flux-operator installs them: Alerts and Receivers accept its kinds.
+// extendCRDs extends the CustomResourceDefinitions as flux-operator does: Alerts and Receivers accept flux-operator
+// kinds.
 func (c *cluster) extendCRDs() {
 	extended := func(crds []*unstructured.Unstructured) []*unstructured.Unstructured {
 		crds = slices.Clone(crds)
@@ -74,7 +76,7 @@ func (c *cluster) extendCRDs() {
 	}
 }
 
-// addKinds adds the kinds of flux-operator to each list of allowed values in a schema that contains kinds of Flux.
+// addKinds adds the flux-operator kinds to each list of allowed values in a schema that contains Flux kinds.
 func addKinds(schema any) {
 	switch value := schema.(type) {
 	case map[string]any:
@@ -96,7 +98,8 @@ func addKinds(schema any) {
 	}
 }
 
-// sameMinor reports whether a constraint allows another patch version, which has the same CustomResourceDefinitions.
+// sameMinor reports whether a constraint allows another patch version, which contains the same
+// CustomResourceDefinitions.
 func sameMinor(constraint *semver.Constraints, version *semver.Version) bool {
 	for patch := range uint64(30) {
 		if constraint.Check(semver.New(version.Major(), version.Minor(), patch, "", "")) {
@@ -106,14 +109,14 @@ func sameMinor(constraint *semver.Constraints, version *semver.Version) bool {
 	return false
 }
 
-// problem identifies a violation that several versions of a CustomResourceDefinition have.
+// problem identifies a violation across versions of a CustomResourceDefinition.
 type problem struct{ rule, field string }
 
 func problemOf(p verdict.Problem) problem { return problem{p.Rule, p.Field} }
 
-// violations returns the problems of each object that the CustomResourceDefinitions of all supported versions of Flux have in
-// common with the assumed ones: every cluster rejects such an object. An unknown field is not among them, because a later
-// version may have it.
+// violations returns the problems of each object that occur with the CustomResourceDefinitions of all supported Flux versions
+// and of the assumed version: every cluster rejects such an object. It omits unknown fields, because a later version may
+// declare them.
 func (c *cluster) violations(ctx context.Context, r verdict.Request, verdicts []verdict.Verdict) (map[int]map[problem]bool, error) {
 	all := map[int]map[problem]bool{}
 	var asked []int

@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// checkWorkloads notes the references of Kubernetes objects that are not in Git: namespaces, ConfigMaps, Secrets and
-// ServiceAccounts of pods, roles, Services of Ingresses, and the pods of selectors and autoscalers. They may exist on the
-// cluster.
+// checkWorkloads notes references of Kubernetes objects to objects that are not in Git: namespaces, ConfigMaps, Secrets
+// and ServiceAccounts of pods, roles, Services of Ingresses, and the pods of selectors and autoscalers. These objects may
+// exist on the cluster.
 func checkWorkloads(c *cluster) {
 	all := contentsOf(c)
 	for _, o := range c.objects {
@@ -26,7 +26,7 @@ func checkWorkloads(c *cluster) {
 		id := o.ref.ID
 		checkNamespace(c, o, id.Namespace, all)
 		for _, r := range referencesOf(id, o.Object.Object) {
-			// Charts create objects when they are installed. Those that the values mention must exist.
+			// Charts create objects when they are installed. Objects that the values refer to must exist.
 			if !all.mayHave(r.id) && (build.IsKustomization(owner) || mentions(owner.Object["spec"], r.id.Name)) {
 				c.notInGit(o, r.id, r.field)
 			}

@@ -270,12 +270,12 @@ var nearMisses = []nearMiss{
 	// Deleted by another program than Flux.
 	{step: "delete: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: other}], expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: other}}]", actual: "but it was deleted, but is still in the inventory of Kustomization/flux-system/infra"},
 	// A field that Flux has not applied.
-	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {extra: x}}}}]", actual: "but it keeps the change of data.extra"},
+	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {extra: x}}}}]", actual: "but the change to data.extra was not reverted"},
 	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {color: white}}}}]", actual: "the patch changes nothing"},
-	{step: "timeout: 3s, expect: [{event: {object: {kind: Kustomization, namespace: flux-system, name: infra}, reason: Progress}}]", actual: "other events are"},
-	{step: "timeout: 3s, expect: [{event: {object: {kind: GitRepository, namespace: flux-system, name: infra}, reason: Progressing}}]", actual: "but it has none"},
-	{step: "timeout: 3s, expect: [{notification: {provider: {namespace: flux-system, name: chat}, object: {kind: Kustomization, namespace: flux-system, name: infra}}}]", actual: "other notifications are"},
-	{step: "timeout: 3s, expect: [{notification: {provider: {namespace: default, name: chat}}}]", actual: "but it has none"},
+	{step: "timeout: 3s, expect: [{event: {object: {kind: Kustomization, namespace: flux-system, name: infra}, reason: Progress}}]", actual: "other event"},
+	{step: "timeout: 3s, expect: [{event: {object: {kind: GitRepository, namespace: flux-system, name: infra}, reason: Progressing}}]", actual: "but there is none"},
+	{step: "timeout: 3s, expect: [{notification: {provider: {namespace: flux-system, name: chat}, object: {kind: Kustomization, namespace: flux-system, name: infra}}}]", actual: "other notification"},
+	{step: "timeout: 3s, expect: [{notification: {provider: {namespace: default, name: chat}}}]", actual: "but there is none"},
 	{step: "timeout: 3s, expect: [{committed: {file: infra/settings.yaml, content: 'color: blue'}}]", actual: "but the content does not match"},
 	{step: "expect: [{why: {object: {kind: Kustomization, namespace: flux-system, name: apps}, message: timeout}}]", actual: "but it has no problem"},
 	{step: "expect: [{order: [{kind: Kustomization, namespace: flux-system, name: apps}, {kind: Kustomization, namespace: flux-system, name: infra}]}]", actual: "Kustomization/flux-system/infra became ready before Kustomization/flux-system/apps"},

@@ -140,7 +140,7 @@ func repositories() []row {
 		{name: "a ResourceSet that loops 10^14 times, with --timeout 1s", files: resourceSet("<< range until 100000 >><< range until 100000 >><< range until 10000 >><< end >><< end >><< end >>"), flags: []string{"--recursive", "--timeout", "1s"}, want: "timed out after 1s"},
 		{name: "a ResourceSet whose template includes itself", files: resourceSet("<< define `a` >><< template `a` >><< end >><< template `a` >>"), flags: []string{"--recursive"}, want: "exceeded maximum template depth"},
 		{name: "a ResourceSet that reads the environment", files: resourceSet("<< env `CANARY` >>"), flags: []string{"--recursive"}, want: `function "env" not defined`},
-		{name: "a ResourceSet that creates another one with its own template", files: selfCreating(), flags: []string{"--recursive"}, want: "ResourceSets create each other more than 100 levels deep"},
+		{name: "a ResourceSet that creates another one with its own template", files: selfCreating(), flags: []string{"--recursive"}, want: "ResourceSets are nested more than 100 levels deep"},
 		{name: "replacements that double two values 100 times", files: with(doubling()), want: memory},
 		{name: "a JSON patch that copies the object into itself 40 times", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", copies()), want: "kustomize: "},
 		{name: "a JSON patch with a path of 400 KB", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", "- {op: replace, path: /"+strings.Repeat("a/", 200_000)+", value: x}\n"), want: "kustomization.yaml: replace operation does not apply: doc is missing path: /a/"},

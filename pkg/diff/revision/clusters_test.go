@@ -220,7 +220,7 @@ func TestClusterMessages(t *testing.T) {
 	if !errors.As(err, &failed) || strings.Count(err.Error(), "\n") != 0 || !strings.HasPrefix(err.Error(), "in clusters/a, clusters/b, clusters/c: at head: building Kustomization/flux-system/base: ") {
 		t.Errorf("error %v", err)
 	}
-	if d := cmp.Diff([]string{"GitRepository/flux-system/flux-system is not in the repository: it is assumed to be this repository (in clusters/a, clusters/b)"}, noted); d != "" {
+	if d := cmp.Diff([]string{"GitRepository/flux-system/flux-system is not in the repository: assuming that it refers to this repository (in clusters/a, clusters/b)"}, noted); d != "" {
 		t.Error(d)
 	}
 	if len(warned) != 1 || !strings.HasSuffix(warned[0], "(in clusters/a, clusters/b)") || !strings.Contains(warned[0], "ConfigMap/flux-system/vars") {

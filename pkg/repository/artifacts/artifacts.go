@@ -50,7 +50,7 @@ func Of(ctx context.Context, b *desired.Builder, namespace, name string) ([]Arti
 	}
 	var all []Artifact
 	for _, p := range produced {
-		// The API server rejects other names, and a command uses the name as a directory.
+		// The API server rejects other names, and the name is used as a directory name.
 		if problems := validation.IsDNS1123Subdomain(p.Name); len(problems) > 0 {
 			return nil, fmt.Errorf("%s has an artifact with the invalid name %q: %s", controllers.IDOf(object.Object), p.Name, problems[0])
 		}
@@ -59,8 +59,8 @@ func Of(ctx context.Context, b *desired.Builder, namespace, name string) ([]Arti
 	return all, nil
 }
 
-// sourcesOf returns the files of sources, from directories, from the work tree, without a cluster from the generators in
-// the work tree, and otherwise from the cluster or a registry.
+// sourcesOf returns the files of sources: from directories, from the work tree, in a dry run from the generators in the
+// work tree, and otherwise from the cluster or a registry.
 func sourcesOf(b *desired.Builder, work git.Workspace) (build.Sources, error) {
 	local, err := b.SourcesWithRemotes(work, nil)
 	if err != nil {
@@ -82,7 +82,7 @@ func sourcesOf(b *desired.Builder, work git.Workspace) (build.Sources, error) {
 	beneath := map[controllers.ID]bool{}
 	contents = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		if beneath[source] {
-			return nil, fmt.Errorf("%s is produced from itself", source)
+			return nil, fmt.Errorf("%s depends on itself", source)
 		}
 		beneath[source] = true
 		defer delete(beneath, source)

@@ -50,7 +50,7 @@ const (
 	Deleted Action = "deleted"
 )
 
-// Sign returns the sign of an action in front of a path.
+// Sign returns the sign to print before a path.
 func (a Action) Sign() string {
 	switch a {
 	case Created:
@@ -68,7 +68,7 @@ type Change struct {
 	Action Action `json:"action"`
 }
 
-// Changes returns the files that differ, sorted by path. Modes are not compared.
+// Changes returns the files that differ, sorted by path. File modes are not compared.
 func Changes(before, after []File) []Change {
 	changes := []Change{}
 	digests := map[string]string{}
@@ -100,8 +100,8 @@ type Difference struct {
 	Files     []Change `json:"files"`
 }
 
-// Compare compares the files of the ExternalArtifacts that [Of] renders with those that source-watcher stores. It returns
-// the artifacts that differ, and those that the generator has produced and would no longer produce.
+// Compare compares the ExternalArtifacts that [Of] renders with the artifacts that source-watcher stores. It returns the
+// artifacts that differ, including artifacts that the generator would no longer produce.
 func Compare(ctx context.Context, b *desired.Builder, namespace, name string) ([]Difference, error) {
 	all, err := Of(ctx, b, namespace, name)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 // Auto is the value of --base that selects the target of the pull request.
 const Auto = "auto"
 
-// Target is the base that the revision is compared with.
+// Target is the base of a comparison.
 type Target struct {
 	// Revision is a branch, tag or commit, and Name the name of the base in messages.
 	Revision, Name string
-	// Branch is the branch that sources follow at the base, or "" if it is not known.
+	// Branch is the branch that sources follow at the base, or "" if unknown.
 	Branch string
 	// Merged is set if the base is the merge base with Revision.
 	Merged bool
-	// Proposed is set if a CI system passes the base of a pull request.
+	// Proposed is set if a CI system exposes the base of a pull request.
 	Proposed bool
-	// Assumed is the CI system if it does not pass the target of its pull request: the
-	// base is then the default branch.
+	// Assumed is the CI system if it does not expose the pull request's target: the base is then the
+	// default branch.
 	Assumed string
-	// Pushed is the CI system if it builds a branch and not a pull request.
+	// Pushed is the CI system if it builds a branch instead of a pull request.
 	Pushed string
 }
 
@@ -54,9 +54,9 @@ func DetectBase(ctx context.Context, env func(string) string, clone *git.Clone) 
 		"cannot determine the base: no CI environment variables are set, and the clone does not contain the default branch of origin")
 }
 
-// mergedInto returns the commit of the target branch if a CI system has checked
-// out the merge of the pull request into it, else "". The merge is the commit
-// that the CI system names: any other merge has another first parent.
+// mergedInto returns the commit of the target branch if a CI system has checked out the pull
+// request's merge commit, else "". It only accepts the commit from the CI variables, because other
+// merges have another first parent.
 func mergedInto(ctx context.Context, request ci.PullRequest, clone *git.Clone) string {
 	head, err := clone.Resolve(ctx, "HEAD")
 	if err != nil || head.String() != request.Commit {
@@ -70,9 +70,8 @@ func mergedInto(ctx context.Context, request ci.PullRequest, clone *git.Clone) s
 	return request.Into
 }
 
-// Proposed returns the last commit of the pull request: the new revision, or the
-// second parent of the merge that a CI system has checked out. It returns "" if it is not
-// known.
+// Proposed returns the last commit of the pull request: the new revision, or the second parent of
+// the merge that a CI system has checked out. It returns "" if unknown.
 func Proposed(ctx context.Context, clone *git.Clone, name string, t Target) string {
 	head, err := clone.Resolve(ctx, cmp.Or(name, "HEAD"))
 	if err != nil {

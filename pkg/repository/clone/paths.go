@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
-// Paths returns the cluster directories that --path selects, and whether it may select several:
-// results then contain the cluster.
+// Paths returns the cluster directories that --path selects, and whether it may select several.
+// Results then include the cluster.
 func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
 	seen := map[string]bool{}
 	for _, name := range paths {
@@ -55,8 +55,8 @@ func isFolder(at repository.Revision, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// notFound returns the error for a directory that neither revision has, with the directories of the
-// clusters as the remedy.
+// notFound returns the error for a directory that neither revision contains. Its remedy lists the
+// cluster directories.
 func notFound(ctx context.Context, clone *git.Clone, name string, base, head repository.Revision) error {
 	where := "either revision"
 	if base.Name == head.Name {
@@ -64,7 +64,7 @@ func notFound(ctx context.Context, clone *git.Clone, name string, base, head rep
 	}
 	clusters, _, err := layout.Roots(ctx, head.Tree)
 	if err != nil {
-		clusters = nil // the remedy has an example instead
+		clusters = nil // the remedy contains an example instead
 	}
 	for i, cluster := range clusters {
 		clusters[i] = fromHere(clone, cluster)

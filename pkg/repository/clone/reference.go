@@ -1,4 +1,4 @@
-// Package clone finds revisions and directories of clusters in a clone of the repository.
+// Package clone finds revisions and cluster directories in a clone of the repository.
 package clone
 
 import (
@@ -92,7 +92,7 @@ func treeAt(clone *git.Clone, reference repository.GitReference) (repository.Tre
 	return clone.At(commit)
 }
 
-// missing describes a reference that the clone does not have, with the remedy.
+// missing describes a reference that the clone does not contain, with the remedy.
 func missing(reference repository.GitReference) string {
 	remedy := "it is not a full commit SHA"
 	switch {

@@ -16,9 +16,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ArtifactOf returns the files of a directory that source-controller packs into
-// the artifact of a source: those that neither .sourceignore files nor
-// spec.ignore of the source nor the defaults exclude.
+// ArtifactOf returns the files of a directory that source-controller packs into the artifact of a
+// source. It omits files that are excluded by .sourceignore files, spec.ignore of the source or the
+// defaults.
 func (b *Builder) ArtifactOf(ctx context.Context, work git.Workspace, source controllers.ID, folder string) (fs.FS, error) {
 	ignore, err := b.ignoreOf(ctx, work, source)
 	if err != nil {
@@ -42,9 +42,8 @@ func (b *Builder) Artifact(ctx context.Context, work git.Workspace, source contr
 	return tree, false, err
 }
 
-// ignoreOf returns spec.ignore of a source, from its manifest in the work tree,
-// or from the live object if the work tree has no manifest or several that
-// differ.
+// ignoreOf returns spec.ignore of a source, from its manifest in the work tree, or from the live
+// object if the work tree contains no manifest or several different ones.
 func (b *Builder) ignoreOf(ctx context.Context, work git.Workspace, source controllers.ID) (string, error) {
 	if source.Name == "" {
 		return "", nil
@@ -77,8 +76,8 @@ func (b *Builder) ignoreOf(ctx context.Context, work git.Workspace, source contr
 	return Text(object, "spec", "ignore"), nil
 }
 
-// nearness returns how many directories the path of a file has in common with
-// the directory to build.
+// nearness returns the number of leading directories that a file and the directory to build have in
+// common.
 func (b *Builder) nearness(work git.Workspace, file string) int {
 	around := b.Path
 	if b.File != "" && b.File != "-" {

@@ -19,34 +19,33 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
-// Options select what is built and how.
+// Options configure a build.
 type Options struct {
 	// Path is the directory to build, "" for spec.path in the work tree of the current directory.
 	Path string
-	// File has the object to build, "" for the live object.
+	// File is the file with the object to build, "" for the live object.
 	File string
-	// Sources has the directories of sources, by KIND/NAMESPACE/NAME.
+	// Sources maps KIND/NAMESPACE/NAME to the directories of sources.
 	Sources map[string]string
-	// Ignore has patterns of paths to exclude.
+	// Ignore lists the patterns of paths to exclude.
 	Ignore []string
-	// Recursive builds the Kustomizations in the build too.
+	// Recursive also builds the Kustomizations in the build.
 	Recursive bool
-	// Strict fails for a variable without a value and a default.
+	// Strict rejects variables that have neither a value nor a default.
 	Strict bool
 	// Set and VarsFile are substitution variables.
 	Set      map[string]string
 	VarsFile string
 	// DryRun builds without a cluster.
 	DryRun bool
-	// Hosts may be accessed over HTTP although only untrusted files reference them.
+	// Hosts lists the hosts that may be accessed over HTTP even if only untrusted files reference them.
 	Hosts egress.Hosts
 	// Provider is the cloud provider to log in with, "" for none.
 	Provider string
-	// Mappings are directories that replace sources, and Inputs the inputs of ResourceSetInputProviders.
+	// Mappings lists the directories that replace sources, and Inputs the inputs of ResourceSetInputProviders.
 	Mappings []mapped.Mapping
 	Inputs   map[controllers.ID][]map[string]any
-	// Untrusted is set if the author of the built files is not trusted: no Secret is read, and nothing is
-	// decrypted.
+	// Untrusted is set to build untrusted files: no Secret is read, and nothing is decrypted.
 	Untrusted bool
 }
 
@@ -70,7 +69,7 @@ type Builder struct {
 	Warn, Announce func(format string, args ...any)
 }
 
-// Clone contains the files of a repository at other references than that of its work tree.
+// Clone contains the files of a repository at other references than its work tree.
 type Clone interface {
 	repository.Contents
 	// Submodules adds the files of submodules to a tree of the clone.
@@ -78,8 +77,8 @@ type Clone interface {
 }
 
 // lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work tree with Options.DryRun.
-// With Options.Recursive, only those that the built Kustomizations apply are found: other files may be
-// templates, or belong to another cluster.
+// With Options.Recursive, it only finds objects that the built Kustomizations apply, because other files
+// may be templates, or belong to another cluster.
 func (b *Builder) lookup(work git.Workspace) build.Lookup {
 	switch {
 	case !b.DryRun && b.Untrusted:

@@ -15,9 +15,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Cluster is the cluster that live objects are read from.
+// Cluster is the cluster from which live objects are read.
 type Cluster struct {
-	// Connect returns the client. It is called when the first object is read.
+	// Connect returns the client. It is called on the first read.
 	Connect func() (*kube.Client, error)
 	// FluxNamespace is the namespace of the controllers.
 	FluxNamespace string

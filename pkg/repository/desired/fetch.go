@@ -18,16 +18,15 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
-// Fetcher fetches sources that have no local directory: the artifact stored by
-// source-controller, or the OCI artifact from its registry if
-// source-controller has none or no cluster may be accessed.
+// Fetcher fetches sources that have no local directory: the artifact from source-controller or, if
+// source-controller has none or no cluster may be accessed, the OCI artifact from its registry.
 type Fetcher struct {
 	*Builder
 	Work   git.Workspace
 	Stored *upstream.StoredSources
 }
 
-// WithFetched returns sources that prefer local and fetch everything else.
+// WithFetched returns sources that use local where possible and fetch all others.
 func (f *Fetcher) WithFetched(local build.Sources) build.Sources {
 	return func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := local(ctx, source)
@@ -56,7 +55,7 @@ func (f *Fetcher) fetch(ctx context.Context, source controllers.ID) (fs.FS, erro
 	case err == nil:
 		return tree, nil
 	case errors.As(err, &absent) && f.Work.Git:
-		return f.fetchFromWorkTree(ctx, source) // the source may be defined in the work tree only
+		return f.fetchFromWorkTree(ctx, source) // the source may be defined only in the work tree
 	case errors.As(err, &absent):
 		return nil, build.ErrNotFound
 	case source.Kind == controllers.OCIRepository && ctx.Err() == nil:

@@ -18,8 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// wanted selects an object by kind and predicate. flag is the flag that names
-// its file.
+// wanted selects an object by kind and predicate. flag is the flag that sets its file.
 type wanted struct {
 	kind, flag string
 	is         func(*unstructured.Unstructured) bool
@@ -62,7 +61,8 @@ func (b *Builder) objectFor(ctx context.Context, want wanted, work git.Workspace
 	return b.LiveObject(ctx, want.kind, namespace, name)
 }
 
-// Object returns an object of another kind like [Builder.RenderRelease] finds a HelmRelease. flag sets its file.
+// Object finds an object of another kind in the same way as [Builder.RenderRelease] finds a HelmRelease. flag sets its
+// file.
 func (b *Builder) Object(
 	ctx context.Context, kind, flag string, is func(*unstructured.Unstructured) bool, work git.Workspace, namespace, name string,
 ) (*unstructured.Unstructured, error) {
@@ -98,8 +98,7 @@ func sourceInWorkTree(ctx context.Context, work git.Workspace, source controller
 	return found[0].Unstructured, nil
 }
 
-// manifestFromFile reads the wanted object from Options.File, which may have other
-// objects.
+// manifestFromFile reads the wanted object from Options.File, which may contain other objects.
 func (b *Builder) manifestFromFile(ctx context.Context, want wanted, namespace, name string) (*unstructured.Unstructured, error) {
 	file := b.File
 	text, err := b.ReadFile(ctx, file)

@@ -79,13 +79,13 @@ func listOf(ctx context.Context, client *kube.Client, r kube.Resource, namespace
 	return map[string]any{"apiVersion": r.GroupVersion().String(), "kind": r.Kind + "List", "items": items}, nil
 }
 
-// AssumedKubernetes is the Kubernetes version in chart capabilities when no
-// cluster is accessed: the version of the client libraries, as in Helm.
+// AssumedKubernetes is the Kubernetes version of the chart capabilities if no cluster is accessed:
+// the version of the client libraries, as in Helm.
 const AssumedKubernetes = "v1.36.0"
 
 // HelmOptions are the options for rendering HelmReleases.
 type HelmOptions struct {
-	// KubeVersion and APIVersions are the capabilities of charts, "" for those of the cluster.
+	// KubeVersion and APIVersions are the chart capabilities, "" for the cluster's capabilities.
 	KubeVersion string
 	APIVersions []string
 	// Hooks and CRDs select the objects that Shown returns in addition to the release.
@@ -116,9 +116,8 @@ func (o *HelmOptions) Shown(result *charts.Result) []build.Object {
 	return objects
 }
 
-// namespaced reports whether an object is of a namespaced kind of Kubernetes, of
-// Flux or of a CRD of the release. The scope of other kinds is known only to the
-// cluster.
+// namespaced reports whether an object has a namespaced kind: a Kubernetes or Flux kind, or a kind
+// of a CRD in the release. The scope of other kinds is available only on the cluster.
 func namespaced(o build.Object, result *charts.Result) bool {
 	gvk := o.GroupVersionKind()
 	of, known := build.Scope(gvk)
@@ -197,7 +196,7 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Worksp
 		return options, err
 	}
 	options.KubeVersion = cmp.Or(options.KubeVersion, AssumedKubernetes)
-	options.Untrusted = func(context.Context, *unstructured.Unstructured) bool { return true } // all comes from the repository
+	options.Untrusted = func(context.Context, *unstructured.Unstructured) bool { return true } // all files come from the repository
 	return options, nil
 }
 

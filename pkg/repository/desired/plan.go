@@ -114,7 +114,7 @@ func CheckFolder(path string) error {
 	return sourcetree.DirectoryError(path, info, err)
 }
 
-// Plan has the inputs of a Kustomization build.
+// Plan contains the inputs of a Kustomization build.
 type Plan struct {
 	Ks      *unstructured.Unstructured
 	Tree    fs.FS
@@ -179,12 +179,12 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		result.Add(rendering.Build)
 	}
 	if len(p.deployed.Renderings) == 0 {
-		return nil, p.deployed.Omitted[0].Err // the error of the Kustomization itself
+		return nil, p.deployed.Omitted[0].Err // an error of the parent Kustomization
 	}
 	return result, errors.Join(p.failures(0)...)
 }
 
-// failures returns the errors of the children that cannot be built, without the first ones.
+// failures returns the errors of the omitted children, starting at index known.
 func (p *Plan) failures(known int) []error {
 	var failed []error
 	for _, o := range p.deployed.Omitted[known:] {
@@ -193,7 +193,7 @@ func (p *Plan) failures(known int) []error {
 	return failed
 }
 
-// follow builds the Kustomizations that a HelmRelease installs, and returns the objects that they apply.
+// follow builds the Kustomizations that a HelmRelease installs, and returns their objects.
 func (p *Plan) follow(hr *unstructured.Unstructured, rendered *charts.Result) (*build.Result, []error) {
 	added := &build.Result{}
 	if p.deployed == nil {

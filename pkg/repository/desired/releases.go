@@ -53,7 +53,8 @@ func deployedRevision(hr *unstructured.Unstructured) int {
 }
 
 // RenderReleases renders the HelmReleases of a build and appends their objects to it, in order. If the children of the
-// Kustomization are built, so are those that the charts install. failures has an error for each that failed.
+// Kustomization are built, it also builds Kustomizations and HelmReleases that the charts install. failures holds an
+// error for each failed HelmRelease.
 func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan, result *build.Result) (failures []error, err error) {
 	releases := releasesOf(result)
 	if len(releases) == 0 {
@@ -71,7 +72,7 @@ func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan
 	seen := map[controllers.ID]bool{}
 	for depth := 0; len(releases) > 0; depth++ {
 		if depth > budget.TreeDepth {
-			return nil, &budget.ExceededError{Name: controllers.IDOf(releases[0].Unstructured.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
+			return nil, &budget.ExceededError{Name: controllers.IDOf(releases[0].Unstructured.Object).String(), Fact: fmt.Sprintf("HelmReleases in charts are nested more than %d levels deep", budget.TreeDepth)}
 		}
 		releases = slices.DeleteFunc(releases, func(o build.Object) bool {
 			id := controllers.IDOf(o.Unstructured.Object)

@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// LocalSources returns the sources with a local directory: those of
-// Options.Sources, and the source of ks in the work tree.
+// LocalSources returns the sources with a local directory: Options.Sources, and the source of ks in
+// the work tree.
 func (b *Builder) LocalSources(work git.Workspace, ks *unstructured.Unstructured) (build.Sources, error) {
 	folders := map[controllers.ID]string{}
 	for source, folder := range b.Sources {
@@ -83,8 +83,8 @@ func (b *Builder) cloneOf(work git.Workspace) func() (Clone, error) {
 	return b.Clone(work.Root)
 }
 
-// treeByAddress returns the files of the work tree if it is a clone of the
-// source. Files of another reference come from clone, which may be nil.
+// treeByAddress returns the files of the work tree if it is a clone of the source. It reads other
+// references from clone, which may be nil.
 func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured, clone func() (Clone, error)) (fs.FS, error) {
 	if !work.Git || source.Kind != controllers.GitRepository || len(work.Remotes()) == 0 {
 		return nil, build.ErrNotFound
@@ -146,8 +146,8 @@ type inClone struct {
 	local   build.Sources
 }
 
-// Content implements repository.Contents. The object in the request is preferred to other manifests of the source in the
-// work tree, which may be those of another cluster.
+// Content implements repository.Contents. It prefers the object in the request to other manifests of the source in the
+// work tree, which may belong to another cluster.
 func (c *inClone) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
 	tree, err := c.local(ctx, r.Source)
 	if errors.Is(err, build.ErrNotFound) && r.Object != nil && r.Source.Kind == controllers.GitRepository {

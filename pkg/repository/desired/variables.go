@@ -14,7 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Vars returns the substitution variables of the options: Set overrides VarsFile. secret has the names of the variables that come from a Secret.
+// Vars returns the substitution variables of the options: Set overrides VarsFile. secret holds the names of the variables that
+// come from a Secret.
 func (o *Options) Vars() (vars map[string]string, secret []string, err error) {
 	vars = map[string]string{}
 	if o.VarsFile != "" {

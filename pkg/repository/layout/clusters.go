@@ -1,5 +1,4 @@
-// Package layout determines the layout of repositories: the directories of the clusters, and the objects that install
-// Flux.
+// Package layout determines the layout of repositories: the cluster directories, and the objects that install Flux.
 package layout
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// maxClusters bounds the clusters that a pattern matches: it is matched with untrusted files.
+// maxClusters bounds the clusters that a pattern matches, because it is matched against untrusted files.
 const maxClusters = 1000
 
 // PatternError is returned for a pattern that is invalid, or that matches no directory.
@@ -35,8 +34,8 @@ func (e *PatternError) Error() string { return e.Pattern + ": " + e.Problem }
 // IsPattern reports whether a path may match several directories.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// Match returns the directories of either revision that a pattern matches, sorted. The pattern has the
-// syntax of path.Match; like in a shell, it matches no hidden directory unless it begins with a dot.
+// Match returns the directories of either revision that match a pattern, sorted. The pattern has the
+// syntax of path.Match. As in a shell, it matches hidden directories only if it begins with a dot.
 func Match(base, head fs.FS, pattern string) ([]string, error) {
 	if strings.Contains(pattern, "**") {
 		return nil, &PatternError{pattern, "** is not supported: use * for each level"}
@@ -103,9 +102,9 @@ func matchBelow(tree fs.FS, name string, rest []string, found map[string]bool) e
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the directories of clusters: those that a FluxInstance syncs, those that bootstrap has created, and those
-// that a Kustomization in them applies, unless one of these clusters applies that Kustomization. others are the other
-// directories with Kustomizations: those that no Kustomization applies, or all if there are none.
+// Roots returns the cluster directories: directories that a FluxInstance syncs, that bootstrap has created, or that a
+// Kustomization inside them applies, unless one of these clusters applies that Kustomization. others lists other
+// directories with Kustomizations: directories that no Kustomization applies, or all of them if there are none.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
 	clusters, elsewhere, entries := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
@@ -155,7 +154,7 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 	return slices.Sorted(maps.Keys(clusters)), slices.Sorted(maps.Keys(elsewhere)), nil
 }
 
-// location is a directory of a source. The source has no namespace, which a kustomization.yaml may set.
+// location is a directory of a source. The source has no namespace, because a kustomization.yaml may set it.
 type location struct {
 	source controllers.ID
 	folder string
@@ -165,7 +164,8 @@ func locationOf(ks sourcetree.Manifest) location {
 	return location{build.SourceOf(ks.Unstructured).WithoutNamespace(), Path(ks.Unstructured)}
 }
 
-// isBelow reports whether a directory, or one above it other than that of the location, is one of the directories of its source.
+// isBelow reports whether the directory at, or one of its parents, is among the directories of the location's source. It
+// ignores the location's own directory.
 func (l location) isBelow(directories map[location]bool, at string) bool {
 	for above := at; ; above = path.Dir(above) {
 		if above != l.folder && directories[location{l.source, above}] {
@@ -180,8 +180,8 @@ func (l location) isBelow(directories map[location]bool, at string) bool {
 // maxLevels is the maximum number of levels of Kustomizations that apply each other in appliedBy.
 const maxLevels = 100
 
-// appliedBy returns the directories that the Kustomizations in the directories of clusters apply, and those that the Kustomizations
-// in them apply.
+// appliedBy returns the directories that the Kustomizations in cluster directories apply, directly and through other
+// Kustomizations.
 func appliedBy(clusters map[string]bool, found []sourcetree.Manifest) map[location]bool {
 	applied := map[location]bool{}
 	for _, m := range found {
@@ -203,7 +203,7 @@ func appliedBy(clusters map[string]bool, found []sourcetree.Manifest) map[locati
 	return applied
 }
 
-// NotFound returns the error for a repository without a directory of a cluster, given the other directories with
+// NotFound returns the error for a repository without a cluster directory, given the other directories with
 // Kustomizations.
 func NotFound(others []string) error {
 	text := "no cluster directory found: no Kustomization applies its own directory, and no FluxInstance syncs one"

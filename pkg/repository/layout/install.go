@@ -20,7 +20,7 @@ func Path(ks *unstructured.Unstructured) string {
 	return sourcetree.Clean(folder)
 }
 
-// Syncs returns the directory that a FluxInstance Syncs, or "".
+// Syncs returns the directory that a FluxInstance syncs, or "".
 func Syncs(o *unstructured.Unstructured) string {
 	instance := InstanceOf(o)
 	if instance == nil {
@@ -32,8 +32,8 @@ func Syncs(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// InstanceOf returns an object if it is a FluxInstance, or the one that the chart flux-instance creates from the values of a
-// HelmRelease. It returns nil for other objects.
+// InstanceOf returns the object if it is a FluxInstance, or the FluxInstance that the chart flux-instance creates from the
+// values of a HelmRelease. It returns nil for other objects.
 func InstanceOf(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if controllers.IDOf(o.Object).IsFluxInstance() {
 		return o
@@ -44,11 +44,11 @@ func InstanceOf(o *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": controllers.OperatorGroup + "/v1", "kind": controllers.FluxInstance, "spec": spec,
-		"metadata": map[string]any{"name": "flux", "namespace": o.GetNamespace()}, // the operator accepts no other name
+		"metadata": map[string]any{"name": "flux", "namespace": o.GetNamespace()}, // the operator rejects other names
 	}}
 }
 
-// DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
+// DefaultSync returns the source and the Kustomization that bootstrap creates for a cluster directory on a branch.
 func DefaultSync(namespace, folder, branch string) (source, root *unstructured.Unstructured) {
 	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

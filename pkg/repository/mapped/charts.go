@@ -29,8 +29,8 @@ type Chart struct {
 
 const chartFile = "Chart.yaml"
 
-// ChartsIn returns the charts in a directory: those in it, in its directories, and the packed ones. A file is
-// a packed chart, if it has one.
+// ChartsIn returns the packed and unpacked charts in a directory and its subdirectories, or the packed chart
+// in a file.
 func ChartsIn(ctx context.Context, name string) ([]Chart, error) {
 	if name == "" {
 		return nil, nil
@@ -89,7 +89,7 @@ func (c *Chart) describe(text []byte) error {
 	c.Name, _ = c.Metadata["name"].(string)
 	c.Version, _ = c.Metadata["version"].(string)
 	if c.Name == "" || c.Version == "" || c.Name != path.Base(c.Name) {
-		return errors.New("the chart needs a name and a version")
+		return errors.New("the chart requires a valid name and a version")
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func pack(files map[string][]byte, folder string) (Chart, error) {
 	return c, err
 }
 
-// PackFiles returns files as a gzipped tar archive, which is the same for the same files.
+// PackFiles returns a reproducible gzipped tar archive of files.
 func PackFiles(files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	compressed := gzip.NewWriter(&b)

@@ -53,7 +53,7 @@ func TestChartsIn(t *testing.T) {
 			t.Errorf("%s has the charts %v, want %v", path, got, want)
 		}
 	}
-	if _, err := ChartsIn(t.Context(), filepath.Join(dir, "broken")); err == nil || !strings.Contains(err.Error(), "the chart needs a name and a version") {
+	if _, err := ChartsIn(t.Context(), filepath.Join(dir, "broken")); err == nil || !strings.Contains(err.Error(), "the chart requires a valid name and a version") {
 		t.Errorf("the chart with a path as its name: %v", err)
 	}
 	if _, err := ChartsIn(t.Context(), filepath.Join(dir, "files/deploy/kustomization.yaml")); err == nil {

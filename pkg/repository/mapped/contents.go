@@ -30,13 +30,13 @@ import (
 // Sources returns the files of sources that are mapped, and the charts of mapped Helm repositories. It is safe for
 // concurrent use.
 type Sources struct {
-	// Mappings are in the order of their precedence.
+	// Mappings lists the mappings in order of precedence.
 	Mappings []Mapping
 	// Otherwise returns the files of sources that are not mapped. It may be nil.
 	Otherwise repository.Contents
 
 	mu sync.Mutex
-	// charts are those of each path.
+	// charts caches the charts of each path.
 	charts map[string][]Chart
 }
 
@@ -134,7 +134,7 @@ func (m Mapping) files(ctx context.Context, o *unstructured.Unstructured) (fs.FS
 	return filetree.InMemory(all)
 }
 
-// artifact returns the files of an OCIRepository with a URL: of an OCI layout, of a chart, or those of a directory.
+// artifact returns the files of an OCIRepository with a URL, from an OCI layout, a chart or a directory.
 func (s *Sources) artifact(ctx context.Context, m Mapping, o *unstructured.Unstructured, url string) (repository.Content, error) {
 	none := repository.Content{}
 	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil {
@@ -169,7 +169,7 @@ func (s *Sources) artifact(ctx context.Context, m Mapping, o *unstructured.Unstr
 	return repository.Content{Files: files, Directory: m.Path}, err
 }
 
-// unwrapped returns the directory of a packed chart, and other trees as they are.
+// unwrapped returns the directory of a packed chart, and other trees unchanged.
 func unwrapped(tree *filetree.Tree) fs.FS {
 	entries, err := fs.ReadDir(tree, ".")
 	if err != nil || len(entries) != 1 || !entries[0].IsDir() {
@@ -202,8 +202,8 @@ func (s *Sources) chartsOf(ctx context.Context, m Mapping) ([]Chart, error) {
 	return found, nil
 }
 
-// Chart returns the packed chart in place of one in a Helm repository, or build.ErrNotFound if the repository is not mapped.
-// It is used as charts.Options.Local.
+// Chart returns the packed chart that replaces a chart of a Helm repository, or build.ErrNotFound if the repository is not
+// mapped. It is used as charts.Options.Local.
 func (s *Sources) Chart(ctx context.Context, c charts.Chart) ([]byte, error) {
 	url := strings.TrimRight(c.URL, "/")
 	for _, m := range s.Mappings {
@@ -228,7 +228,7 @@ func (s *Sources) Chart(ctx context.Context, c charts.Chart) ([]byte, error) {
 			version, err = charts.Newest(versions, c.Version)
 		}
 		if err != nil && m.Kind != "" && len(found) > 0 {
-			continue // the chart is not one of the vendored charts
+			continue // the chart was not vendored
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %s in place of %s: chart %s: %w", m.Path, c.URL, c.Name, err)

@@ -1,5 +1,5 @@
-// Package mapped provides the directories that replace sources: those set with --map, and those that 'flux test vendor'
-// has fetched.
+// Package mapped provides the directories that replace sources: directories set with --map, and sources fetched by
+// 'flux test vendor'.
 package mapped
 
 import (
@@ -18,9 +18,9 @@ import (
 // VendorFolder is the default directory of vendored sources.
 const VendorFolder = ".fluxtest"
 
-// Mapping is a directory or file in place of the sources with a URL.
+// Mapping is a directory or file that replaces the sources with a URL.
 type Mapping struct {
-	// URL is that of a GitRepository, HelmRepository or OCIRepository, or as BucketURL returns it.
+	// URL is the URL of a GitRepository, HelmRepository or OCIRepository, or the BucketURL of a Bucket.
 	URL string `json:"url"`
 	// Path is a directory with files, objects or charts, an OCI layout, or a packed chart or artifact.
 	Path string `json:"path"`
@@ -29,9 +29,9 @@ type Mapping struct {
 	// Mappings of vendored sources have a kind; a Helm repository without charts has no path.
 	Kind string         `json:"-"`
 	Ref  map[string]any `json:"-"`
-	// Added are files that are served with those of Path.
+	// Added holds files that are served in addition to the files of Path.
 	Added map[string][]byte `json:"-"`
-	// ETags are the ETags of the objects of a Bucket. Other objects have an ETag of their content.
+	// ETags holds the ETags of Bucket objects. The ETags of other objects are derived from their content.
 	ETags map[string]string `json:"-"`
 }
 

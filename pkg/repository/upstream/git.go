@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// GitLogin returns credentials of a provider for a Git repository.
+// GitLogin returns provider credentials for a Git repository.
 type GitLogin func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
 
 // GitAccess finds the credentials of GitRepositories.
@@ -57,7 +57,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 	return source, a.login(ctx, repository, provider, &source)
 }
 
-// login replaces the credentials in the Secret of a source with those that its provider issues.
+// login replaces the credentials in the Secret of a source with credentials from its provider.
 func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructured, provider string, source *remote.Source) error {
 	if !cloud.KnownGit(provider) {
 		return hint.Errorf(a.Remedy, "%s: provider %q does not issue Git credentials", controllers.IDOf(repository.Object), provider)
@@ -75,7 +75,7 @@ func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructu
 	if err != nil {
 		return a.explain(ctx, repository, provider, err)
 	}
-	// The certificates of the Secret are also those of the Git server.
+	// The certificates in the Secret also apply to the Git server.
 	secret := map[string][]byte{"username": []byte(issued.Username), "password": []byte(issued.Password), "bearerToken": []byte(issued.Token)}
 	for _, key := range []string{"ca.crt", "caFile", "tls.crt", "certFile", "tls.key", "keyFile"} {
 		secret[key] = source.Secret[key]
@@ -84,7 +84,7 @@ func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructu
 	return nil
 }
 
-// explain adds a remedy to the error of a provider.
+// explain adds a remedy to a provider error.
 func (a GitAccess) explain(ctx context.Context, repository *unstructured.Unstructured, provider string, err error) error {
 	err = fmt.Errorf("%s: %w", controllers.IDOf(repository.Object), err)
 	var failed *cloud.Error

@@ -18,9 +18,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Decryption decrypts documents of SOPS.
+// Decryption decrypts SOPS documents.
 type Decryption struct {
-	// Pool contains the helper that decrypts.
+	// Pool contains the helper that runs the decryption.
 	Pool *helper.Pool
 	// Env returns the variables of the user's environment, which may specify age keys.
 	Env func(string) string
@@ -28,8 +28,8 @@ type Decryption struct {
 	Warn func(format string, args ...any)
 }
 
-// Decrypter decrypts with the keys in readable Secrets, and with the keys and
-// credentials of the user. Documents without a key remain encrypted.
+// Decrypter decrypts with the keys in readable Secrets and with the user's keys and credentials.
+// Documents without an available key remain encrypted.
 func (d *Decryption) Decrypter(secrets build.Lookup, named ...controllers.ID) build.Decrypter {
 	return keyed{&sops.Decrypter{
 		Process: sops.NewProcess(d.Pool),
@@ -38,7 +38,7 @@ func (d *Decryption) Decrypter(secrets build.Lookup, named ...controllers.ID) bu
 	}}
 }
 
-// keyed converts missing-key errors to those of builds.
+// keyed converts missing-key errors to build errors.
 type keyed struct{ with *sops.Decrypter }
 
 func (k keyed) Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error) {
@@ -58,8 +58,7 @@ func (d *Decryption) keys(ctx context.Context, secrets build.Lookup, named []con
 	}
 	keys := sops.Keys{Age: own}
 	for _, secret := range named {
-		// The keys of the cluster are optional: users often have no permission
-		// to read them.
+		// The cluster's keys are optional, because users often have no permission to read them.
 		data, err := secrets.Data(ctx, secret)
 		if err != nil && ctx.Err() != nil {
 			return sops.Keys{}, err
@@ -69,8 +68,7 @@ func (d *Decryption) keys(ctx context.Context, secrets build.Lookup, named []con
 	return keys, nil
 }
 
-// addKeys adds the contents of a Secret, which are named as kustomize-controller
-// reads them.
+// addKeys adds the keys of a Secret, whose entries are named as kustomize-controller expects.
 func addKeys(keys *sops.Keys, data map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		value := data[name]
@@ -91,7 +89,7 @@ func addKeys(keys *sops.Keys, data map[string][]byte) {
 	}
 }
 
-// ownAgeKeys returns the contents of SOPS_AGE_KEY and of the file with age keys.
+// ownAgeKeys returns the contents of SOPS_AGE_KEY and of the age key file.
 func (d *Decryption) ownAgeKeys() ([]string, error) {
 	file, named := d.Env("SOPS_AGE_KEY_FILE"), true
 	if file == "" {
@@ -108,8 +106,8 @@ func (d *Decryption) ownAgeKeys() ([]string, error) {
 	return []string{d.Env("SOPS_AGE_KEY"), string(content)}, nil
 }
 
-// userConfig returns the configuration directory of the user on an operating system, where sops looks for
-// age keys, or "" if the environment has none.
+// userConfig returns the user's configuration directory on an operating system, in which sops searches
+// for age keys, or "" if the environment does not define one.
 func userConfig(system string, env func(string) string) string {
 	home, xdg := env("HOME"), env("XDG_CONFIG_HOME")
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Login returns credentials of a cloud provider for the host of a registry.
+// Login returns cloud provider credentials for a registry host.
 type Login func(ctx context.Context, provider, host string) (username, password string, err error)
 
 // For returns the login for sources whose spec.provider is the selected provider. Other

@@ -46,12 +46,12 @@ type Credentials struct {
 	// Missing decides on Secrets that cannot be read, as in charts.Options.
 	Missing func(controllers.ID, error) bool
 	Login   charts.Login
-	// Restrict returns a transport that refuses hosts. Nil allows all.
+	// Restrict returns a transport that rejects hosts. A nil Restrict allows all hosts.
 	Restrict func(*http.Transport) http.RoundTripper
 }
 
-// OCITree pulls an artifact and filters its files like source-controller. Without
-// credentials of the source, those of docker login are used.
+// OCITree pulls an artifact and filters its files like source-controller. If the source has no
+// credentials, it uses the credentials of docker login.
 func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted registry.Wanted, credentials Credentials) (StoredSource, error) {
 	access, err := OCIAccess(ctx, repository, credentials)
 	if err != nil {

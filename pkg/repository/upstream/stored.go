@@ -24,7 +24,7 @@ type StoredSources struct {
 	known  map[controllers.ID]StoredSource
 }
 
-// StoredSource has the files and the revision of an artifact.
+// StoredSource contains the files and the revision of an artifact.
 type StoredSource struct {
 	Tree     fs.FS
 	Revision string

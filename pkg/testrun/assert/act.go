@@ -17,7 +17,7 @@ import (
 // act executes the actions of a step. The caller must always end the faults.
 func (r *Runner) act(ctx context.Context, s Step, checks []*check) (end fault.End, err error) {
 	push, closed := func(context.Context) error { return nil }, func() error { return nil }
-	if s.Commit != nil { // prepared before a fault stops the Git server
+	if s.Commit != nil { // prepared before a fault can stop the Git server
 		if push, closed, err = r.Repository.prepare(ctx, s); err != nil {
 			return func(context.Context) error { return nil }, fmt.Errorf("committing: %w", err)
 		}
@@ -76,7 +76,7 @@ func (r *Runner) change(ctx context.Context, s Step, checks []*check) error {
 	return nil
 }
 
-// on calls do with the resource of an object.
+// on calls do with the object's resource.
 func (r *Runner) on(ctx context.Context, ref Ref, do func(kube.Resource) error) error {
 	if k, ok := ref.flux(); ok {
 		return r.Client.WithServedVersion(ctx, k, do)
@@ -155,7 +155,7 @@ func (r *Runner) request(ctx context.Context, ref Ref) error {
 	})
 }
 
-// fetch requests the reconciliation of the sources of the repository, as the webhook of a Git host does.
+// fetch requests the reconciliation of the repository's sources, like a Git host's webhook.
 func (r *Runner) fetch(ctx context.Context) error {
 	git, _ := controllers.FindKind(controllers.GitRepository)
 	var sources []Ref

@@ -16,7 +16,7 @@ import (
 // maxProblems is the maximum number of problems that are reported for a file.
 const maxProblems = 20
 
-// decoder decodes the nodes of a file strictly, and collects the problems.
+// decoder strictly decodes the nodes of a file, and collects the problems.
 type decoder struct {
 	file     string
 	problems []string
@@ -85,7 +85,7 @@ func (d *decoder) decode(n *goyaml.Node, at string, into reflect.Value) {
 	}
 }
 
-// is reports whether a node is of a kind, and fails otherwise.
+// is reports whether a node has a kind, and records a problem otherwise.
 func (d *decoder) is(n *goyaml.Node, kind goyaml.Kind, at, what string) bool {
 	if n.Kind != kind {
 		d.fail(n, "%s: must be %s, not %s", at, what, noun(n))
@@ -185,7 +185,7 @@ func (d *decoder) plain(n *goyaml.Node, at string, into *map[string]string) {
 	})
 }
 
-// pairs calls visit with the keys and values of an object, and fails for repeated keys.
+// pairs calls visit with the keys and values of an object, and records a problem for repeated keys.
 func (d *decoder) pairs(n *goyaml.Node, visit func(key, value *goyaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -205,7 +205,7 @@ func (d *decoder) pairs(n *goyaml.Node, visit func(key, value *goyaml.Node)) {
 	}
 }
 
-// object decodes a struct by the tags of its fields.
+// object decodes a struct by its field tags.
 func (d *decoder) object(n *goyaml.Node, at string, into reflect.Value) {
 	if position := into.FieldByName("Position"); position.IsValid() {
 		position.Set(reflect.ValueOf(d.position(n)))
@@ -230,7 +230,7 @@ func (d *decoder) object(n *goyaml.Node, at string, into reflect.Value) {
 
 func fieldPath(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
 
-// fields returns the indices of the fields of a type by name, and the names of the required ones.
+// fields returns the field indices of a type by name, and the names of the required fields.
 func fields(t reflect.Type) (names map[string]int, required []string) {
 	names = map[string]int{}
 	for i := range t.NumField() {

@@ -21,10 +21,10 @@ const (
 	Kind       = "Test"
 )
 
-// Suffix is the end of the names of test files.
+// Suffix is the suffix of test file names.
 const Suffix = ".fluxtest.yaml"
 
-// DefaultTimeout is the time for a step that sets none.
+// DefaultTimeout is the timeout of a step that sets none.
 const DefaultTimeout = 2 * time.Minute
 
 // Position is a place in a test file.
@@ -33,7 +33,7 @@ type Position struct {
 	Line, Column int
 }
 
-// String returns the position as compilers print it.
+// String returns the position in the format of compilers.
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
 // document is a document of a test file.
@@ -60,7 +60,7 @@ type Test struct {
 	Steps []Step
 }
 
-// Step has the actions of a step, and the assertions that are evaluated afterwards.
+// Step contains the actions of a step, and the assertions that are evaluated afterwards.
 type Step struct {
 	Position
 	Name      string        `field:"name"`
@@ -74,7 +74,7 @@ type Step struct {
 	Expect    []Expectation `field:"expect"`
 }
 
-// acts reports whether a step changes anything.
+// acts reports whether a step has actions.
 func (s *Step) acts() bool {
 	return s.Commit != nil || len(s.Faults)+len(s.Apply)+len(s.refs()) > 0
 }
@@ -82,7 +82,7 @@ func (s *Step) acts() bool {
 // Commit is a change in the served repository.
 type Commit struct {
 	Message string `field:"message"`
-	// Files has the content of files by path, nil for a file to delete.
+	// Files maps paths to the content of files, nil for a file to delete.
 	Files map[string]*string `field:"files,required"`
 }
 
@@ -103,7 +103,7 @@ type Ref struct {
 	Name       string `field:"name,required"`
 }
 
-// GroupVersionKind returns the kind with the API version that the file has, or that of the catalog.
+// GroupVersionKind returns the kind with the API version in the file, or in the catalog.
 func (r Ref) GroupVersionKind() schema.GroupVersionKind {
 	if r.APIVersion == "" {
 		if k, ok := controllers.FindKind(r.Kind); ok {
@@ -142,7 +142,7 @@ type Expectation struct {
 	Order        []Ref         `field:"order"`
 }
 
-// Value compares the value of an expression over an object.
+// Value compares the result of an expression on an object.
 type Value struct {
 	Object     Ref    `field:"object,required"`
 	Expression string `field:"expression,required"`
@@ -157,7 +157,7 @@ func (v Value) expression() expression.Expression {
 // Ready expects a Flux object to be ready.
 type Ready struct {
 	Object Ref `field:"object,required"`
-	// Reconciliations is the maximum number of reconciliations, 0 for any.
+	// Reconciliations is the maximum number of reconciliations, 0 for no limit.
 	Reconciliations int `field:"reconciliations"`
 }
 

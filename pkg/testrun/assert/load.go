@@ -34,7 +34,7 @@ const (
 
 // InvalidError is returned for a file that is not a valid test file.
 type InvalidError struct {
-	// Problems has the problems with their positions, at most one line each.
+	// Problems lists the problems with their positions, each on one line.
 	Problems []string
 }
 
@@ -165,7 +165,7 @@ func (d *decoder) document(n *goyaml.Node, before []Test) Test {
 	return Test{Position: at, Name: doc.Metadata.Name, Steps: doc.Spec.Steps}
 }
 
-// step checks the constraints of a step that its types do not express.
+// step checks the constraints of a step that are not expressed by its types.
 func (d *decoder) step(s *Step, at string) {
 	if s.Timeout < time.Second {
 		d.failAt(s.Position, "%s.timeout: must be at least 1s", at)
@@ -201,7 +201,7 @@ func (d *decoder) step(s *Step, at string) {
 	}
 }
 
-// refs returns the objects that the actions of a step reference.
+// refs returns the objects that a step's actions reference.
 func (s *Step) refs() []Ref {
 	var all []Ref
 	for _, p := range s.Patch {

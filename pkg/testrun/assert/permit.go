@@ -24,7 +24,7 @@ func (r *Runner) permit(ctx context.Context) {
 		return
 	}
 	r.hub.wait.Go(func() {
-		// Without the controllers for images, the assertions fail.
+		// Without the image controllers, the assertions fail.
 		_ = r.Client.WithServedVersion(ctx, k, func(resource kube.Resource) error {
 			return r.Client.Follow(ctx, resource, kube.Selection{}, "", func(e kube.Event) (bool, error) {
 				if !e.Deleted && controllers.Annotation(e.Object, policy.PushAnnotation) != r.Permission {

@@ -2,7 +2,7 @@ package assert
 
 import "github.com/fluxkit/flux/pkg/controllers"
 
-// Refs returns the objects that an assertion is about.
+// Refs returns the objects that an assertion refers to.
 func (e *Expectation) Refs() []Ref {
 	for _, r := range []*Ref{e.Exists, e.Absent, e.Pruned} {
 		if r != nil {

@@ -14,7 +14,7 @@ import (
 type Repository struct {
 	// URL is the address from which sources fetch it.
 	URL string
-	// Remote is the repository as this program uses it.
+	// Remote is the repository from which this program reads and to which it pushes.
 	Remote remote.Repository
 	// Now is the clock.
 	Now func() time.Time

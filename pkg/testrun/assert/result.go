@@ -26,11 +26,11 @@ type Result struct {
 	File    string  `json:"file"`
 	Line    int     `json:"line"`
 	Outcome Outcome `json:"outcome"`
-	// Expected and Actual are the expected and the last state, each as half a sentence. Actual is "" if
+	// Expected and Actual describe the expected and the last state, each as a clause. Actual is "" if
 	// the assertion has passed.
 	Expected string `json:"expected"`
 	Actual   string `json:"actual,omitempty"`
-	// Since is the time of the last change of the object, zero if it is unknown.
+	// Since is the time of the last change of the object, zero if unknown.
 	Since time.Time `json:"since,omitzero"`
 	// Seconds is the time from the start of the step to the result.
 	Seconds float64 `json:"seconds"`
@@ -45,7 +45,7 @@ func Skip(tests []Test, reason string) []Result {
 	for _, t := range tests {
 		for _, s := range t.Steps {
 			for _, e := range s.Expect {
-				results = append(results, e.result(t, s, judgment{unknown: reason}))
+				results = append(results, e.result(t, s, evaluation{unknown: reason}))
 			}
 		}
 	}
@@ -83,11 +83,11 @@ func (e *Expectation) String() string {
 	case e.Corrected != nil:
 		return "the drift of " + e.Corrected.Object.String() + " is corrected"
 	case e.Event != nil:
-		return "an event of " + e.Event.Object.String() + optional("of type", e.Event.Type) + optional("with reason", e.Event.Reason) + e.Event.Message.describe("and message")
+		return "an event for " + e.Event.Object.String() + optional("of type", e.Event.Type) + optional("with reason", e.Event.Reason) + e.Event.Message.describe("and message")
 	case e.Notification != nil:
 		return e.Notification.describe()
 	case e.Committed != nil:
-		return e.Committed.File + " of the repository matches /" + e.Committed.Content.String() + "/"
+		return e.Committed.File + " in the repository matches /" + e.Committed.Content.String() + "/"
 	case e.Why != nil:
 		return e.Why.describe()
 	}
@@ -115,7 +115,7 @@ func encoded(value any) string {
 }
 
 func (n *Notification) describe() string {
-	text := "a notification of Provider/" + n.Provider.Namespace + "/" + n.Provider.Name
+	text := "a notification from Provider/" + n.Provider.Namespace + "/" + n.Provider.Name
 	if n.Object != nil {
 		text += " about " + n.Object.String()
 	}

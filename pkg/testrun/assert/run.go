@@ -21,12 +21,12 @@ type Runner struct {
 	Repository Repository
 	Evaluator  expression.Evaluator
 	Faults     fault.Injector
-	// Permission is the value of policy.PushAnnotation for which the sandbox does not suspend an automation.
+	// Permission is the value of policy.PushAnnotation that exempts an automation from suspension in the sandbox.
 	Permission string
 	// Sink receives the notifications.
 	Sink *Sink
-	// Settle waits until all Flux objects have been reconciled or are stuck, and Failed returns those that it has found not to
-	// be ready. Failed may be nil.
+	// Settle waits until all Flux objects have been reconciled or are stuck, and Failed returns the objects that are then not
+	// ready. Failed may be nil.
 	Settle func(context.Context) error
 	Failed func() []diagnose.Failed
 	// Now is the clock.
@@ -37,11 +37,11 @@ type Runner struct {
 	hub   *hub
 	stop  context.CancelFunc
 	tests []Test
-	// began is the moment from which the first steps consider events.
+	// began is the moment from which the first steps take events into account.
 	began int
-	// ended is the moment before the end of the faults of the last step.
+	// ended is the moment before the last step's faults end.
 	ended int
-	// described are the root causes in results.
+	// described holds the root causes that results already contain.
 	described map[string]bool
 }
 
@@ -63,8 +63,8 @@ func (r *Runner) Start(ctx context.Context, tests []Test) {
 	}
 }
 
-// Begin makes the first steps of tests consider only events from now on, such as after the push of
-// the head of an upgrade, instead of all events since Start.
+// Begin makes the first steps of tests ignore earlier events, for example from before the push of
+// an upgrade's head. By default, they take all events since Start into account.
 func (r *Runner) Begin(ctx context.Context) {
 	r.hub.refresh(ctx)
 	r.began = r.hub.mark()
@@ -115,13 +115,13 @@ func (r *Runner) test(ctx context.Context, t Test) []Result {
 // check is an assertion of a step that is being evaluated.
 type check struct {
 	*Expectation
-	// from is the moment from which the step considers events.
+	// from is the moment from which the step takes events into account.
 	from int
-	// held reports whether an assertion about the state held before the step.
+	// held reports whether a state assertion was true before the step.
 	held  bool
 	drift *drift
-	// last is the last judgment, and at its time.
-	last judgment
+	// last is the last evaluation, and at its time.
+	last evaluation
 	at   time.Time
 }
 
@@ -129,7 +129,7 @@ type check struct {
 type drift struct{ before, changed controllers.Object }
 
 // result returns the result of an assertion.
-func (e *Expectation) result(t Test, s Step, j judgment) Result {
+func (e *Expectation) result(t Test, s Step, j evaluation) Result {
 	result := Result{Test: t.Name, Step: s.Name, File: e.File, Line: e.Line, Outcome: Passed, Expected: e.String()}
 	switch {
 	case j.holds:
@@ -141,8 +141,8 @@ func (e *Expectation) result(t Test, s Step, j judgment) Result {
 	return result
 }
 
-// errStepTimeout is the cause of the end of a step at its timeout.
-var errStepTimeout = errors.New("timeout of the step")
+// errStepTimeout is the cancellation cause of a step that times out.
+var errStepTimeout = errors.New("the step timed out")
 
 // step runs a step and evaluates its assertions until they hold, the controllers are settled, or time
 // is up.
@@ -153,7 +153,7 @@ func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
 	checks := make([]*check, len(s.Expect))
 	for i := range s.Expect {
 		checks[i] = &check{Expectation: &s.Expect[i], from: from}
-		checks[i].held = checks[i].isState() && observer{r}.judge(ctx, checks[i]).holds
+		checks[i].held = checks[i].isState() && observer{r}.evaluate(ctx, checks[i]).holds
 	}
 	var results []Result
 	end, err := r.act(ctx, s, checks)
@@ -161,7 +161,7 @@ func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
 		failed := Result{Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Failed, Expected: "the actions of the step succeed", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started))}
 		results = append(results, failed)
 		for _, c := range checks {
-			c.last = judgment{unknown: "the actions of the step have failed"}
+			c.last = evaluation{unknown: "the actions of the step have failed"}
 		}
 	} else if !r.watch(ctx, checks, fault.Lasting(s.Faults)) && len(checks) == 0 {
 		results = append(results, Result{
@@ -169,7 +169,7 @@ func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
 			Actual: "they have not", Seconds: seconds(r.Now().Sub(started)),
 		})
 	}
-	observer{r}.blame(ctx, checks)
+	observer{r}.addCauses(ctx, checks)
 	if err := r.end(ctx, end); err != nil {
 		results = append(results, Result{
 			Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Undetermined, Expected: "the faults of the step end", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started)),
@@ -183,7 +183,7 @@ func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
 	return results
 }
 
-// endTime bounds the end of faults, which does not depend on the timeout of the step.
+// endTime bounds the time for ending faults, which is independent of the step's timeout.
 const endTime = time.Minute
 
 // end ends the faults of a step.
@@ -194,7 +194,7 @@ func (r *Runner) end(ctx context.Context, end fault.End) error {
 	return end(ctx)
 }
 
-// settle waits until the controllers are settled, after faults that end by themselves.
+// settle waits until the controllers are settled. It first waits for faults with a duration to end.
 func (r *Runner) settle(ctx context.Context, lasting time.Duration) error {
 	timer := time.NewTimer(lasting)
 	defer timer.Stop()
@@ -220,7 +220,7 @@ func (r *Runner) watch(ctx context.Context, checks []*check, lasting time.Durati
 	}()
 	pending := checks
 	for {
-		if pending = r.evaluate(ctx, pending, settled); len(pending) == 0 && (len(checks) > 0 || settled) {
+		if pending = r.evaluateAll(ctx, pending, settled); len(pending) == 0 && (len(checks) > 0 || settled) {
 			return settled
 		}
 		select {
@@ -236,7 +236,7 @@ func (r *Runner) watch(ctx context.Context, checks []*check, lasting time.Durati
 				break
 			}
 			for _, c := range pending {
-				c.last = judgment{unknown: "waiting for the controllers: " + err.Error()}
+				c.last = evaluation{unknown: "waiting for the controllers: " + err.Error()}
 			}
 			if ctx.Err() == nil {
 				return settled
@@ -246,25 +246,25 @@ func (r *Runner) watch(ctx context.Context, checks []*check, lasting time.Durati
 	}
 }
 
-// expire records that time is up.
+// expire records the result of an assertion that is undecided at the end of the step.
 func (c *check) expire(ctx context.Context, settled bool) {
 	j := &c.last
 	switch {
 	case !errors.Is(context.Cause(ctx), errStepTimeout):
-		*j = judgment{unknown: context.Cause(ctx).Error()}
+		*j = evaluation{unknown: context.Cause(ctx).Error()}
 	case j.holds:
-		// It held before the step, and the effect of the step is unknown.
-		*j = judgment{unknown: "it held before the step, and the controllers have not finished within the timeout"}
+		// The assertion was true before the step, so the effect of the step is unknown.
+		*j = evaluation{unknown: "the assertion was already true before the step, and the controllers have not finished within the timeout"}
 	case j.unknown == "" && !settled && !c.isLate():
-		j.actual += ", when the timeout of the step ended"
+		j.actual += " (when the step timed out)"
 	}
 }
 
-// evaluate returns the assertions that are not decided yet.
-func (r *Runner) evaluate(ctx context.Context, checks []*check, settled bool) []*check {
+// evaluateAll evaluates assertions and returns the undecided ones.
+func (r *Runner) evaluateAll(ctx context.Context, checks []*check, settled bool) []*check {
 	var pending []*check
 	for _, c := range checks {
-		j := observer{r}.judge(ctx, c)
+		j := observer{r}.evaluate(ctx, c)
 		if ctx.Err() != nil {
 			pending = append(pending, c)
 			continue

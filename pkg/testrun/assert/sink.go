@@ -26,7 +26,7 @@ type Sink struct {
 
 	mu   sync.Mutex
 	list []received
-	// moment and wake are those of the runner.
+	// moment and wake belong to the runner's hub.
 	moment func() int
 	wake   func()
 }
@@ -38,7 +38,7 @@ type received struct {
 	moment   int
 }
 
-// notification has the fields of an event that notification-controller sends to generic webhooks.
+// notification contains the fields of an event that notification-controller sends to generic webhooks.
 type notification struct {
 	InvolvedObject involved `json:"involvedObject"`
 	Reason         string   `json:"reason"`
@@ -72,7 +72,7 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	n := received{provider: ProviderRef{namespace, name}}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotification)).Decode(&n.notification); err != nil || r.Method != http.MethodPost {
-		http.Error(w, "a notification of notification-controller is expected", http.StatusBadRequest)
+		http.Error(w, "expected a notification from notification-controller", http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
@@ -85,7 +85,7 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	wake()
 }
 
-// connect makes a sink count the moments of a hub.
+// connect makes a sink use the moments of a hub.
 func (s *Sink) connect(h *hub) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

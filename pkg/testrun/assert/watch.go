@@ -29,13 +29,13 @@ type history struct {
 	last controllers.Object
 	// listed is set as soon as the state is known.
 	listed bool
-	// unserved is set while the API server does not serve the kind.
+	// unserved is set as long as the API server does not serve the kind.
 	unserved bool
 	// err is the reason why the object cannot be watched.
 	err error
 	// since is the time of the last change.
 	since time.Time
-	// deleted, readied and attempts are the deletions, the changes to Ready, and the finished
+	// deleted, readied and attempts list the deletions, the changes to Ready, and the finished
 	// reconciliations.
 	deleted, attempts []int
 	readied           []turn
@@ -44,15 +44,15 @@ type history struct {
 // turn is a change to Ready.
 type turn struct {
 	moment int
-	// object is the first state that was received after the change. Earlier states may have been
-	// missed unless seen is set: the state before the change was received, and was not ready.
+	// object is the first state that was received after the change. seen is set if the state before
+	// the change was received and not ready; otherwise, earlier states may have been missed.
 	object controllers.Object
 	seen   bool
 }
 
-// before reports whether a change to Ready was certainly before another one. Objects arrive on several
-// watches in any order, and the sandbox has one store, whose resource versions are in the order of
-// the changes.
+// before reports whether a change to Ready was certainly before another one. Watches deliver objects
+// in any order, but the sandbox has one store, whose resource versions follow the order of the
+// changes.
 func (a turn) before(b turn) bool {
 	return b.seen && (kube.Older(a.object, b.object) || !a.seen && transition(a.object) < transition(b.object))
 }
@@ -113,7 +113,7 @@ func (h *hub) wake() {
 	}
 }
 
-// key identifies the watched object with its version: the API server does not serve each version of a kind.
+// key identifies the watched object with its version, because the API server may not serve every version of a kind.
 func (r Ref) key() controllers.VersionedID {
 	return controllers.VersionedID{ID: r.target(), Version: r.GroupVersionKind().Version}
 }
@@ -235,11 +235,11 @@ func (h *hub) update(r Ref, change func(*history)) {
 	h.wake()
 }
 
-// refreshTime bounds the wait for changes that have not arrived on the watches.
+// refreshTime bounds the wait for changes that the watches have not received.
 const refreshTime = 10 * time.Second
 
-// refresh waits until all changes that the controllers have made so far have arrived on the watches. A
-// state that is only read would hide the states before it.
+// refresh waits until the watches have received all changes that the controllers have made so far.
+// Reading only the current state would miss earlier states.
 func (h *hub) refresh(ctx context.Context) {
 	missing := h.read(ctx)
 	timer := time.NewTimer(refreshTime)
@@ -268,7 +268,7 @@ func (h *hub) refresh(ctx context.Context) {
 	}
 }
 
-// read returns the current states of all objects, nil for those that do not exist.
+// read returns the current states of all objects, nil for missing objects.
 func (h *hub) read(ctx context.Context) map[Ref]controllers.Object {
 	h.mu.Lock()
 	refs := make([]Ref, 0, len(h.objects))
@@ -292,12 +292,12 @@ func (h *hub) read(ctx context.Context) map[Ref]controllers.Object {
 	return states
 }
 
-// set records a state of an object. Its owners are watched as well, because their inventories show
-// whether it was pruned.
+// set records a state of an object. It also watches the owners, because their inventories show
+// whether the object was pruned.
 func (h *hub) set(ctx context.Context, r Ref, o, deleted controllers.Object) {
 	h.update(r, func(was *history) {
 		if o != nil && was.object != nil && !kube.Older(was.object, o) {
-			return // known from a read
+			return // a read has already returned this state
 		}
 		h.moment++
 		if deleted != nil || o == nil && was.object != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
-// owners returns the Flux objects by the objects in their inventories.
+// owners maps the objects in inventories to their Flux objects.
 func (r examination) owners() map[controllers.ID][]controllers.ID {
 	found := map[controllers.ID][]controllers.ID{}
 	for _, t := range r.sortedFlux() {
@@ -144,10 +144,10 @@ func (r examination) reapply(ctx context.Context, t controllers.ID, selected map
 	return found, err
 }
 
-// listOrphans lists the objects that an owner has applied but that are not in its inventory.
+// listOrphans lists the objects that an owner has applied but that are missing in its inventory.
 func (r examination) listOrphans(ctx context.Context, report *Report) error {
 	owners := r.owners()
-	upstream := map[controllers.ID]bool{} // such as the HelmChart that helm-controller creates
+	upstream := map[controllers.ID]bool{} // created by helm-controller, such as a HelmChart
 	existing := map[controllers.ID]bool{}
 	for _, f := range r.Flux {
 		existing[f.ID()] = true
@@ -170,7 +170,7 @@ func (r examination) listOrphans(ctx context.Context, report *Report) error {
 		defer mu.Unlock()
 		owner := labelled[0]
 		if f := r.Flux[owner]; existing[owner] && f.Failed() && !f.Stuck() {
-			return // it is still being applied, and enters the inventory then
+			return // the object is still being applied, and is added to the inventory afterwards
 		}
 		found[ref] = Orphan{ref, owner, !existing[owner]}
 	})
@@ -181,7 +181,7 @@ func (r examination) listOrphans(ctx context.Context, report *Report) error {
 	return err
 }
 
-// applied reports whether a controller of Flux has applied an object. Others copy labels.
+// applied reports whether a Flux controller has applied an object. Other controllers copy labels.
 func applied(o *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Operation == "Apply" && slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Applies() && k.Manager == e.Manager })
@@ -231,7 +231,7 @@ func (r examination) eachLabelled(ctx context.Context, each func(*unstructured.U
 	return g.Wait()
 }
 
-// listDeprecated lists the warnings of the API server about the manifests.
+// listDeprecated lists the API server warnings about the manifests.
 func (r examination) listDeprecated(ctx context.Context, report *Report) error {
 	var mu sync.Mutex
 	g, running := errgroup.WithContext(ctx)

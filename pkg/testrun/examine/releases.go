@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// stored identifies a release in the storage of Helm.
+// stored identifies a release in the Helm storage.
 type stored struct{ namespace, name string }
 
 // storedOf returns the release of a HelmRelease.
@@ -27,8 +27,8 @@ func storedOf(f settle.Flux) (stored, error) {
 	return stored{cmp.Or(text("status.storageNamespace"), target.Storage), cmp.Or(text("status.history[0].name"), target.Name)}, err
 }
 
-// released returns the selected objects as a release sets them, as far as the API server accepts that. A
-// HelmRelease does not apply its objects again, so the stored manifest is applied with dry runs.
+// released returns the selected objects with the field values of a release, as far as the API server
+// accepts them. It dry-runs the stored manifest, because a HelmRelease does not apply its objects again.
 func (r examination) released(ctx context.Context, f settle.Flux, at stored, selected map[controllers.ID][]controllers.ID) (map[controllers.ID]*unstructured.Unstructured, error) {
 	history, err := helm.Read(ctx, r.Sandbox.Client, at.namespace, at.name)
 	if err != nil || history == nil {

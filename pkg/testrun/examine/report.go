@@ -1,5 +1,5 @@
 // Package examine determines the result of a run: root causes, missing Secrets, objects with several owners or none, and
-// warnings of the API server.
+// API server warnings.
 package examine
 
 import (
@@ -23,9 +23,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
-// Undetermined is the result of a run in which nothing has failed but something is unknown. The other results are
-// settle.Ready, and settle.NotReady if an object is not ready, two owners apply an object differently, or an assertion
-// has failed.
+// Undetermined is the result of a run without failures but with unknown results. The other results are settle.Ready,
+// and settle.NotReady if an object is not ready, two owners apply an object differently, or an assertion has failed.
 const Undetermined = "undetermined"
 
 // Cause is the root cause of objects that are not ready.
@@ -37,9 +36,9 @@ type Cause struct {
 	Details []string `json:"details,omitempty"`
 	// File is the file with the manifest, if only one has it.
 	File string `json:"file,omitempty"`
-	// Remedies are fixes. A remedy with a command ends with the command.
+	// Remedies lists fixes. If a remedy contains a command, it ends with the command.
 	Remedies []string `json:"remedies,omitempty"`
-	// Blocks are other objects that are not ready for the same cause.
+	// Blocks lists other objects that are not ready for the same cause.
 	Blocks []controllers.ID `json:"blocks,omitempty"`
 }
 
@@ -47,14 +46,14 @@ type Cause struct {
 type Conflict struct {
 	Object controllers.ID   `json:"object"`
 	Owners []controllers.ID `json:"owners"`
-	// Fields are the fields that the owners set to different values, so that each reverts the other.
+	// Fields lists the fields that the owners set to different values, so that each owner reverts the other.
 	Fields []string `json:"fields,omitempty"`
 	// Differs reports whether the owners apply different contents. Each reverts the other.
 	Differs bool   `json:"differs"`
 	File    string `json:"file,omitempty"`
 }
 
-// Orphan is an object with the labels of an owner whose inventory does not have it.
+// Orphan is an object with the labels of an owner whose inventory does not contain it.
 type Orphan struct {
 	Object controllers.ID `json:"object"`
 	Owner  controllers.ID `json:"owner"`
@@ -62,7 +61,7 @@ type Orphan struct {
 	OwnerDeleted bool `json:"ownerDeleted,omitempty"`
 }
 
-// Deprecation is a warning of the API server about the manifest of an object.
+// Deprecation is an API server warning about an object's manifest.
 type Deprecation struct {
 	Object  controllers.ID `json:"object"`
 	Message string         `json:"message"`
@@ -74,25 +73,25 @@ type Report struct {
 	Flux   string `json:"flux"`
 	Path   string `json:"path,omitempty"`
 	Result string `json:"result"`
-	// Seconds is the time of the reconciliations.
+	// Seconds is the duration of the reconciliations.
 	Seconds float64 `json:"seconds"`
-	// Objects are the Flux objects in the order in which they became ready. Applied is the number of
+	// Objects lists the Flux objects in the order in which they became ready. Applied is the number of
 	// other objects that they have applied.
 	Objects []settle.Status `json:"objects"`
 	Applied int             `json:"applied"`
 	Causes  []Cause         `json:"causes"`
-	// Missing are the Secrets and ConfigMaps that exist neither in Git nor in the sandbox, and Generated
-	// those that were created with generated values.
+	// Missing lists the Secrets and ConfigMaps that exist neither in Git nor in the sandbox. Generated
+	// lists the ones that were created with generated values.
 	Missing    []stub.Need       `json:"missing"`
 	Generated  []stub.Need       `json:"generated,omitempty"`
 	Conflicts  []Conflict        `json:"conflicts"`
 	Orphans    []Orphan          `json:"orphans"`
 	Deprecated []Deprecation     `json:"deprecated"`
 	NotTested  []settle.Omission `json:"notTested"`
-	// Unmatched are the mappings that no source has used. It is empty if a root cause prevents the creation of sources.
+	// Unmatched lists the mappings that no source has used. It is empty if a root cause prevents the creation of sources.
 	Unmatched []mapped.Mapping `json:"unmatched,omitempty"`
 	Unknown   []string         `json:"unknown"`
-	// Ignored are the arguments of controllers that the sandbox does not pass to them, with the reasons.
+	// Ignored lists the controller arguments that the sandbox ignores, with the reasons.
 	Ignored     []string     `json:"ignoredArguments,omitempty"`
 	Controllers []Controller `json:"controllers"`
 	// Timeline is set if the head was pushed after a base.
@@ -113,12 +112,12 @@ func (p *Report) AddTests(results []assert.Result) {
 // Controller is a controller of the sandbox.
 type Controller struct {
 	Name string `json:"name"`
-	// Wanted is the controller version of the Flux version, and Ran the version that ran.
+	// Wanted is the controller version in the Flux version, and Ran the version that ran.
 	Wanted string `json:"wanted"`
 	Ran    string `json:"ran"`
 }
 
-// Run examines the objects that a run has read. What takes too long is listed as unknown.
+// Run examines the objects that a run has read. Checks that exceed the time limit are listed as unknown.
 func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	ctx, cancel := testrun.Reading(ctx)
 	defer cancel()
@@ -149,7 +148,7 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 		list  func(context.Context, *Report) error
 	}{
 		{"root causes", e.listCauses}, {"missing Secrets and ConfigMaps", e.listMissing}, {"objects with several owners", e.listConflicts},
-		{"objects in no inventory", e.listOrphans}, {"warnings of the API server", e.listDeprecated}, {"arguments of the controllers", e.listIgnored},
+		{"orphaned objects", e.listOrphans}, {"API server warnings", e.listDeprecated}, {"controller arguments", e.listIgnored},
 	} {
 		if err := report.unread(step.about, step.list(ctx, report)); err != nil {
 			return nil, fmt.Errorf("examining the result: %w", err)
@@ -162,7 +161,8 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	return report, nil
 }
 
-// operated returns why an object of flux-operator is not tested, "" for other objects. What a ResourceSet applies is missing.
+// operated returns why an object of flux-operator is not tested, "" for other objects. The objects of a ResourceSet are
+// missing.
 func operated(ref controllers.ID) string {
 	switch {
 	case ref.IsFluxInstance():
@@ -173,7 +173,7 @@ func operated(ref controllers.ID) string {
 	return ""
 }
 
-// unread lists as unknown what could not be read in time. It returns any other error.
+// unread lists a check that timed out as unknown. It returns any other error.
 func (p *Report) unread(about string, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -182,7 +182,7 @@ func (p *Report) unread(about string, err error) error {
 	return nil
 }
 
-// Count returns the number of ready resources, and of those that were to be reconciled.
+// Count returns the number of ready objects, and the number of objects to reconcile.
 func (p *Report) Count() (ready, all int) {
 	for _, s := range p.Objects {
 		if s.Status == settle.Ready {
@@ -224,7 +224,7 @@ func (p *Report) unsettled() bool {
 	return slices.ContainsFunc(p.Unknown, func(line string) bool { return strings.HasPrefix(line, inTime) })
 }
 
-// inTime begins the lines about objects that were still being reconciled.
+// inTime is the prefix of the lines about objects that were still being reconciled.
 const inTime = "not reconciled in time: "
 
 // listCauses finds the root causes of the objects that are not ready.
@@ -271,7 +271,7 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	return context.Cause(ctx)
 }
 
-// listIgnored lists the arguments of controllers that the sandbox ignores.
+// listIgnored lists the controller arguments that the sandbox ignores.
 func (r examination) listIgnored(ctx context.Context, report *Report) (err error) {
 	_, report.Ignored, err = r.Sandbox.Controllers(ctx)
 	return err
@@ -292,7 +292,7 @@ func (r examination) listMissing(ctx context.Context, report *Report) error {
 	return err
 }
 
-// waiting returns the objects whose reconciliation waits for a failed object, and which one is the first of the chain.
+// waiting maps each object whose reconciliation waits for a failed object to the first object of the chain.
 func (r examination) waiting() map[controllers.ID]*controllers.ID {
 	stuck := map[controllers.ID]bool{}
 	for t, f := range r.Flux {
@@ -319,7 +319,7 @@ func (r examination) waiting() map[controllers.ID]*controllers.ID {
 		}
 	}
 	for t, by := range found {
-		for range found { // not longer, because there may be a cycle
+		for range found { // bounded, because there may be a cycle
 			if found[*by] != nil {
 				by = found[*by]
 			}
@@ -374,8 +374,8 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 	return c
 }
 
-// committing returns the remedies for a kind that is not served. A CRD that is installed by other means is missing in the sandbox,
-// and the Kustomization of the cluster's directory cannot depend on one that it applies.
+// committing returns the remedies for a kind that is not served. A CRD that is installed by other means is missing in the
+// sandbox, and the Kustomization of the cluster's directory cannot depend on a Kustomization that it applies.
 func (r examination) committing(c Cause) []string {
 	root := slices.ContainsFunc(r.Initial(), func(o *unstructured.Unstructured) bool { return controllers.IDOf(o.Object) == c.Object })
 	var all []string

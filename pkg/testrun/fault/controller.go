@@ -33,10 +33,10 @@ func (i Injector) kill(ctx context.Context, controller string) error {
 	return nil
 }
 
-// held is the time for which the lease of a controller is taken: longer than a step.
+// held is the duration for which a controller's lease is taken: longer than a step.
 const held = 2 * time.Hour
 
-// takeLease gives the lease of a controller to another process, and kills the controller, which would
+// takeLease assigns a controller's lease to another process, and kills the controller, which would
 // otherwise reconcile until it fails to renew the lease.
 func (i Injector) takeLease(ctx context.Context, controller string) (End, error) {
 	leases, lease := kube.BuiltIn("coordination.k8s.io/v1", "Lease"), controller+"-leader-election"

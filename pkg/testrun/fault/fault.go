@@ -1,4 +1,4 @@
-// Package fault causes faults in a sandbox, which end with the step of a test.
+// Package fault injects faults into a sandbox. They end with the test step.
 package fault
 
 import (
@@ -39,11 +39,11 @@ type Server struct {
 	Status int `field:"status"`
 	// Delay is the delay of each response.
 	Delay time.Duration `field:"delay"`
-	// For is the time after which the fault ends, 0 for the end of the step.
+	// For is the duration of the fault, 0 until the end of the step.
 	For time.Duration `field:"for"`
 }
 
-// Controller kills a Flux controller, or gives its lease to another process.
+// Controller kills a Flux controller, or assigns its lease to another process.
 type Controller struct {
 	Name  string `field:"name,required"`
 	State string `field:"state,required"`
@@ -63,7 +63,7 @@ type Webhook struct {
 	Deny string `field:"deny"`
 }
 
-// Pods selects a state of the simulated pods in a namespace: of all of them, those with Labels, or those of a hook of Helm.
+// Pods sets the state of simulated pods in a namespace: of all pods, of the pods with Labels, or of a Helm hook's pods.
 type Pods struct {
 	Namespace string            `field:"namespace,required"`
 	Labels    map[string]string `field:"labels"`
@@ -89,12 +89,12 @@ func servers() []string { return []string{"git", "registry"} }
 // crashLoop is the only state that also applies to existing pods.
 const crashLoop = "crash-loop"
 
-// podStates are the states that the sandbox simulates.
+// podStates lists the states that the sandbox simulates.
 func podStates() []string {
 	return []string{crashLoop, "image-pull-error", "pending", "slow-start", "fail"}
 }
 
-// hooks are the values of the annotation of Helm.
+// hooks lists the values of Helm's hook annotation.
 func hooks() []string {
 	all := []string{"test"}
 	for _, action := range []string{"install", "upgrade", "rollback", "delete"} {
@@ -103,7 +103,7 @@ func hooks() []string {
 	return all
 }
 
-// Check returns the violation of a constraint that the types of a fault do not express, or "".
+// Check returns a violated constraint that is not expressed by the types of a fault, or "".
 func (f *Fault) Check() string {
 	set := 0
 	fields := reflect.ValueOf(f).Elem()
@@ -191,7 +191,7 @@ func Lasting(faults []Fault) time.Duration {
 	return longest
 }
 
-// Begin causes faults and returns when they have begun. The caller must always call End.
+// Begin starts faults and returns when they are active. The caller must always call End.
 func (i Injector) Begin(ctx context.Context, faults []Fault) (End, error) {
 	var ends []End
 	end := func(ctx context.Context) error {
@@ -213,7 +213,7 @@ func (i Injector) Begin(ctx context.Context, faults []Fault) (End, error) {
 	return end, nil
 }
 
-// begin causes the nth fault of a step.
+// begin starts the nth fault of a step.
 func (i Injector) begin(ctx context.Context, n int, f Fault) (End, error) {
 	switch {
 	case f.Server != nil:
@@ -257,7 +257,7 @@ func (i Injector) server(ctx context.Context, s *Server) (End, error) {
 // name is the name of the objects that faults create.
 const name = "flux-test-fault"
 
-// deleted returns an End that deletes the objects of a fault.
+// deleted returns an End that deletes the fault's objects.
 func (i Injector) deleted(objects ...*unstructured.Unstructured) End {
 	return func(ctx context.Context) error {
 		var errs []error

@@ -16,13 +16,14 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// stateAnnotation is the annotation with which the sandbox simulates the state of a pod, and hookAnnotation that of hooks of Helm.
+// stateAnnotation is the annotation from which the sandbox simulates the state of a pod, and hookAnnotation the annotation of
+// Helm hooks.
 const (
 	stateAnnotation = "sandbox.fluxkit.dev/state"
 	hookAnnotation  = "helm.sh/hook"
 )
 
-// The mutations of the policies: of pods, and of Jobs that are hooks, which pass their annotation to their pods.
+// The mutations of the policies: for pods, and for hook Jobs, which pass their annotation to their pods.
 const (
 	mutatePod = "Object{metadata: Object.metadata{annotations: {%q: %q}}}"
 	mutateJob = "Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{annotations: {%q: object.metadata.annotations[%[1]q]}}}}}"
@@ -67,7 +68,7 @@ func (p *Pods) selects() string {
 	return strings.Join(all, " && ")
 }
 
-// pods annotates the selected pods of a namespace, also those that are created during the fault.
+// pods annotates the selected pods of a namespace, including pods that are created during the fault.
 func (i Injector) pods(ctx context.Context, name string, p *Pods) (End, error) {
 	policies := p.policies(name)
 	guarded := Injector{Client: i.Sandbox.Guard}
@@ -86,7 +87,7 @@ func (i Injector) pods(ctx context.Context, name string, p *Pods) (End, error) {
 		if err := removed(ctx); err != nil {
 			return err
 		}
-		// A pod that is created meanwhile would keep the annotation.
+		// A pod that is created in the meantime would keep the annotation.
 		err := policy.Await(ctx, i.Client, kube.BuiltIn("v1", "Pod"), probe, func(o controllers.Object, err error) bool { return !annotated(o, err) })
 		if err != nil {
 			return err
@@ -99,7 +100,7 @@ func (i Injector) pods(ctx context.Context, name string, p *Pods) (End, error) {
 	if p.State != crashLoop {
 		return end, nil
 	}
-	return end, i.annotate(ctx, p, p.State) // containers that run can crash
+	return end, i.annotate(ctx, p, p.State) // only running containers can crash
 }
 
 // annotate changes the state of the existing pods; nil makes them ready again.
@@ -124,7 +125,7 @@ func (i Injector) annotate(ctx context.Context, p *Pods, state any) error {
 	return nil
 }
 
-// texts returns labels as a field of an object.
+// texts returns labels as an unstructured field.
 func texts(labels map[string]string) map[string]any {
 	all := map[string]any{}
 	for key, value := range labels {

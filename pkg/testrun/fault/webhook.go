@@ -23,9 +23,9 @@ const probed = "test.fluxkit.dev/probe"
 
 // webhook registers an admission webhook on loopback, and waits until the API server calls it.
 func (i Injector) webhook(ctx context.Context, w *Webhook) (End, error) {
-	server, err := loopback.ServeTLS(ctx, refuse(w.Deny), name, i.Now())
+	server, err := loopback.ServeTLS(ctx, reject(w.Deny), name, i.Now())
 	if err == nil && w.Deny == "" {
-		err = server.Close() // nothing listens at its address
+		err = server.Close() // no server listens at its address
 	}
 	if err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (w *Webhook) configuration(address string, authority []byte) *unstructured.
 	}}
 }
 
-// refuse returns a handler that rejects admission reviews.
-func refuse(message string) http.Handler {
+// reject returns a handler that denies admission requests.
+func reject(message string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			APIVersion string `json:"apiVersion"`
@@ -79,11 +79,11 @@ func refuse(message string) http.Handler {
 			} `json:"request"`
 		}
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReview)).Decode(&review); err != nil {
-			http.Error(w, "an AdmissionReview is expected", http.StatusBadRequest)
+			http.Error(w, "expected an AdmissionReview", http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the API server reports an incomplete response
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the API server reports incomplete responses
 			"apiVersion": review.APIVersion, "kind": review.Kind,
 			"response": map[string]any{"uid": review.Request.UID, "allowed": false, "status": map[string]any{"code": http.StatusForbidden, "message": message}},
 		})

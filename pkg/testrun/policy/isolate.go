@@ -22,14 +22,14 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// Name is the prefix of the names of the policies, and the name of their field manager.
+// Name is the prefix of the policy names, and the name of their field manager.
 const Name = "flux-test"
 
-// CredentialFields are the fields of a GitRepository that do not apply to the repository that is
+// CredentialFields lists the GitRepository fields that do not apply to the repository that is
 // served in its place.
 var CredentialFields = []string{"secretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"}
 
-// outward lists the resources that act outside the cluster: they are suspended if the expression is true. Kustomizations
+// outward lists the resources that act outside the cluster. They are suspended if the expression is true. Kustomizations
 // and HelmReleases with a kubeConfig would change another cluster.
 var outward = []struct {
 	group, resource, when, reason string
@@ -55,7 +55,7 @@ const (
 type Suspension struct {
 	// Reason is "" for an object that does not need to be reported.
 	Reason string
-	// Intended is set if the object would act outside of the cluster, or if its manifest suspends it.
+	// Intended is set if the object would act outside the cluster, or if its manifest suspends it.
 	Intended bool
 }
 
@@ -80,7 +80,7 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 type Redirect struct {
 	// Resource is the resource of the source kind.
 	Resource string
-	// When is the CEL expression that selects the sources, and Patch the one that changes them.
+	// When is the CEL expression that selects the sources, and Patch the expression that changes them.
 	When, Patch string
 }
 
@@ -90,14 +90,14 @@ type Isolation struct {
 	Repository repository.Identity
 	Address    string
 	Redirects  []Redirect
-	// Decrypted removes the decryption of Kustomizations: their files are served with stub values.
+	// Decrypted removes spec.decryption from Kustomizations, because their files are served with stub values.
 	Decrypted bool
 	// Received is set if notifications and commits are received in the sandbox. It may be nil.
 	Received *Received
 }
 
-// Apply applies the policies with the client guard, and waits until the API server evaluates them. Policies see every
-// object as it is applied, whichever patch, chart or variable has produced it.
+// Apply applies the policies with the client guard, and waits until the API server evaluates them. Policies receive
+// every object as it is applied, regardless of the patch, chart or variable that produced it.
 func (i Isolation) Apply(ctx context.Context, client, guard *kube.Client) error {
 	for _, o := range i.policies() {
 		if _, err := kube.Upsert(ctx, guard, o, false); err != nil {
@@ -135,11 +135,11 @@ func (i Isolation) policies() []*unstructured.Unstructured {
 	return objects
 }
 
-// references are the fields of spec.ref.
+// references lists the fields of spec.ref.
 var references = []string{"branch", "tag", "semver", "name", "commit"}
 
-// Selects returns the CEL expression that is true for the sources that are a repository. A source at another revision is
-// fetched from its server like all others.
+// Selects returns the CEL expression that is true for the sources that refer to a repository. A source at another
+// revision is fetched from its server like all other sources.
 func Selects(i repository.Identity) string {
 	remotes := slices.Clone(i.Remotes)
 	if i.Own != nil {
@@ -174,8 +174,7 @@ func follows(ref map[string]any) string {
 	return strings.Join(all, " && ")
 }
 
-// addressPattern matches the URLs of repositories in each of the forms that
-// git.ComparableAddress considers the same.
+// addressPattern matches all repository URLs that git.ComparableAddress treats as equal.
 func addressPattern(remotes []string) string {
 	var all []string
 	for _, remote := range remotes {
@@ -191,7 +190,8 @@ func redirection(address string) string {
 	return patch + Without(CredentialFields)
 }
 
-// Without returns a patch that removes fields of the spec that an object has, to be appended to another patch.
+// Without returns a patch that removes the given spec fields of an object if they exist. The result is appended to
+// another patch.
 func Without(fields []string) string {
 	patch := ""
 	for _, field := range fields {
@@ -234,7 +234,7 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 	}
 	var failed error
 	err := Await(ctx, client, kube.Of(k), probe, func(o controllers.Object, err error) bool {
-		if err != nil && !apierrors.IsForbidden(err) { // the sandbox itself rejects the object if it is not suspended
+		if err != nil && !apierrors.IsForbidden(err) { // the sandbox rejects the object until the policy suspends it
 			failed = fmt.Errorf("isolating the sandbox: %w", err)
 		}
 		return failed != nil || err == nil && k.Suspension.Is(o)
@@ -242,7 +242,7 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 	return errors.Join(failed, err)
 }
 
-// probePause is the time between two probes of admission.
+// probePause is the time between two admission probes.
 const probePause = 100 * time.Millisecond
 
 // Await repeats the dry run of an object until the response shows that the API server has loaded a policy or a webhook:

@@ -7,21 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// PushAnnotation is the annotation of the ImageUpdateAutomations that may push: those whose source is
-// the served repository.
+// PushAnnotation marks the ImageUpdateAutomations that may push, because their source is the served
+// repository.
 const PushAnnotation = "test.fluxkit.dev/push"
 
-// Received makes objects that act outside of the cluster do so within the sandbox, instead of
-// suspending them.
+// Received redirects objects that act outside the cluster into the sandbox, instead of suspending
+// them.
 type Received struct {
 	// Sink is the URL to which all Providers send, followed by their namespaces and names.
 	Sink string
-	// Permission is a random value. An ImageUpdateAutomation that has it in PushAnnotation is not
-	// suspended: its source is served by the sandbox.
+	// Permission is a random value. An ImageUpdateAutomation with this value in PushAnnotation is not
+	// suspended, because the sandbox serves its source.
 	Permission string
 }
 
-// providerFields are the fields of a Provider that do not apply to the sink.
+// providerFields lists the Provider fields that do not apply to the sink.
 var providerFields = []string{"secretRef", "certSecretRef", "proxySecretRef", "proxy", "serviceAccountName", "commitStatusExpr", "channel", "username"}
 
 // mutation returns the admission policy that redirects Providers to the sink.

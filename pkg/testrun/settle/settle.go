@@ -44,17 +44,17 @@ func (f Flux) Failed() bool {
 	return f.Suspended() == nil && f.Kind.HasConditions() && !f.Kind.IsReady(f.Object)
 }
 
-// Stuck reports whether the object has failed, as opposed to being reconciled for the first time. A controller may repeat a
-// failed attempt meanwhile.
+// Stuck reports whether the object has failed, as opposed to being reconciled for the first time. Its controller may be
+// retrying.
 func (f Flux) Stuck() bool {
 	return f.Failed() && (f.Kind.Finished(f.Object) || rules.NewSubject(f.Kind, f.Object, "").Attempting != "")
 }
 
-// Failure returns the message of the Ready condition. It is the failure of a release that was remediated, and not that the
-// remediation has succeeded.
+// Failure returns the message of the Ready condition. For a remediated release, it returns the failure instead of the
+// successful remediation.
 func (f Flux) Failure() string { return rules.NewSubject(f.Kind, f.Object, "").Failed().Message }
 
-// Watcher has the current state of all Flux objects of a cluster.
+// Watcher holds the current state of all Flux objects of a cluster.
 type Watcher struct {
 	Client *kube.Client
 	Now    func() time.Time
@@ -66,14 +66,14 @@ type Watcher struct {
 	mu      sync.Mutex
 	objects map[controllers.ID]Flux
 	changed chan struct{}
-	// open has the kinds whose first list has not been received.
+	// open holds the kinds whose first list has not been received.
 	open map[string]bool
-	// asked holds the tokens of the requests of the current wave.
-	asked map[controllers.ID]string
+	// requests holds the request tokens of the current wave.
+	requests map[controllers.ID]string
 }
 
-// Settle waits until every Flux object has been reconciled or is stuck: controllers have repeated the
-// failed reconciliations, and nothing has changed. It returns the objects, even if ctx ends.
+// Settle waits until every Flux object has been reconciled or is stuck, that is, retries of failed
+// reconciliations no longer change anything. It returns the objects even if ctx ends.
 func (w *Watcher) Settle(ctx context.Context, progress func(ready, all int)) (map[controllers.ID]Flux, error) {
 	w.objects, w.changed, w.open = map[controllers.ID]Flux{}, make(chan struct{}, 1), map[string]bool{}
 	watching, cancel := context.WithCancel(ctx)
@@ -149,18 +149,19 @@ func (w *Watcher) set(k controllers.Kind, list []controllers.Object, deleted boo
 	}
 }
 
-// The numbers of waves of requests that change nothing after which an object counts as stuck.
+// The number of request waves without a change after which an object counts as stuck.
 const (
 	maxUnchanged = 2
-	// maxMisplaced is the number for an artifact without the path of a Kustomization, whose revision
-	// kustomize-controller does not record. It may have read the previous artifact of another source.
+	// maxMisplaced applies if the artifact does not contain the path of a Kustomization.
+	// kustomize-controller does not record the revision then, and may have read the previous artifact
+	// of another source.
 	maxMisplaced = 5
-	// unlimited is the number for a failure that other objects contradict: the controller has not
-	// received their changes yet, and reports another result once it has.
+	// unlimited applies to a failure that contradicts the state of other objects: the controller has
+	// not received their changes yet.
 	unlimited = math.MaxInt
 )
 
-// The pauses before the waves after maxUnchanged: the first, which doubles with each wave, and the longest.
+// The pauses before waves after maxUnchanged: the first pause, which doubles with each wave, and the longest.
 const (
 	firstPause = 200 * time.Millisecond
 	maxPause   = 5 * time.Second
@@ -217,8 +218,8 @@ func (w *Watcher) pause(ctx context.Context, unchanged int, state string) error 
 	return nil
 }
 
-// misplaced begins the message of kustomize-controller about an artifact without the path, whose
-// revision it does not record as attempted.
+// misplaced is the start of kustomize-controller's message about an artifact without the path. The
+// controller does not record its revision as attempted.
 const misplaced = "kustomization path not found"
 
 // waves returns the number of waves after which a failed object is stuck. For an object that does not
@@ -249,15 +250,15 @@ func (w *Watcher) waves(f Flux) int {
 }
 
 // outdated matches the messages of controllers that a source or a dependency does not exist, is not
-// ready or has no artifact. It does not match those about a readyExpr, which a ready dependency may not
-// fulfill.
+// ready or has no artifact. It does not match messages about a readyExpr, because a ready dependency
+// may not satisfy it.
 var outdated = regexp.MustCompile(`^(?:Source artifact not found|Source (?:is )?not ready|could not get Source object|no artifact available for|` +
 	`(?:dependency|source) '[^']*' (?:is not ready$|not found|revision is not up to date)|\S+ '[^']*' is not ready: |.*\.fluxcd\.io "[^"]*" not found$)`)
 
-// quiet waits until no object is being reconciled, and returns those that are not ready.
+// quiet waits until no object is being reconciled, and returns the objects that are not ready.
 func (w *Watcher) quiet(ctx context.Context, progress func(ready, all int)) ([]Flux, error) {
 	for {
-		busy, failing, ready := w.look()
+		busy, failing, ready := w.classify()
 		progress(ready, w.count())
 		if busy == 0 {
 			return failing, nil
@@ -276,18 +277,18 @@ func (w *Watcher) count() int {
 	return len(w.objects)
 }
 
-// look returns the number of objects that are being reconciled, those that are not ready, and the
-// number of the others.
-func (w *Watcher) look() (busy int, failing []Flux, ready int) {
+// classify returns the number of objects that are being reconciled, the objects that are not ready,
+// and the number of other objects.
+func (w *Watcher) classify() (busy int, failing []Flux, ready int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stuck := map[controllers.ID]bool{}
 	var working []Flux
 	for t, f := range w.objects {
-		token := cmp.Or(w.asked[t], requested(f))
+		token := cmp.Or(w.requests[t], requested(f))
 		switch {
 		case f.Kind.Suspension.Is(f.Object), !f.Kind.HasConditions(), f.Kind.Static != nil && f.Kind.Static(f.Object):
-		case token != "" && !w.answered(f, token):
+		case token != "" && !w.handled(f, token):
 			working = append(working, f)
 		case f.Kind.IsReady(f.Object) && !w.behind(f):
 		case !f.Kind.IsReady(f.Object) && (f.Kind.Finished(f.Object) || f.Kind.Pending(f.Object)):
@@ -311,11 +312,11 @@ func (w *Watcher) look() (busy int, failing []Flux, ready int) {
 	return len(working) + len(w.open), failing, len(w.objects) - len(working) - len(stuck)
 }
 
-// checking begins the message of kustomize-controller while it waits for the objects that it has applied.
+// checking is the start of kustomize-controller's message while it waits for the objects that it has applied.
 const checking = "Running health checks"
 
-// Awaits returns the failed object for which a reconciliation waits, nil if there is none. The
-// reconciliation then ends with its timeout, but is not the root cause.
+// Awaits returns the failed object that a reconciliation waits for, nil if there is none. Such a
+// reconciliation times out, but is not the root cause.
 func Awaits(f Flux, stuck map[controllers.ID]bool) *controllers.ID {
 	c, ok := controllers.FindCondition(f.Object, "Reconciling")
 	if !ok || c.Status != "True" || !strings.HasPrefix(c.Message, checking) {
@@ -337,7 +338,7 @@ func requested(f Flux) string {
 	return controllers.Annotation(f.Object, controllers.RequestAnnotation)
 }
 
-// behind reports whether an object has not tried the revision of a ready source. w.mu is held.
+// behind reports whether an object has not tried the revision of a ready source. The caller holds w.mu.
 func (w *Watcher) behind(f Flux) bool {
 	return slices.ContainsFunc(f.Kind.SourceOf(f.Object), func(t controllers.ID) bool {
 		source, ok := w.objects[t]
@@ -346,12 +347,12 @@ func (w *Watcher) behind(f Flux) bool {
 	})
 }
 
-func (w *Watcher) answered(f Flux, token string) bool {
+func (w *Watcher) handled(f Flux, token string) bool {
 	handled := (controllers.Path{"status.lastHandledReconcileAt"}).String(f.Object) == token
 	return f.Kind.Settled(f.Object, token) || handled && f.Kind.Pending(f.Object)
 }
 
-// state identifies which objects exist and why some are not ready.
+// state identifies which objects exist and why objects are not ready.
 func (w *Watcher) state() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -367,7 +368,7 @@ func (w *Watcher) state() string {
 // request requests a reconciliation of each failing object whose kind supports it.
 func (w *Watcher) request(ctx context.Context, failing []Flux) error {
 	token := w.Now().Format(time.RFC3339Nano)
-	asked := map[controllers.ID]string{}
+	requests := map[controllers.ID]string{}
 	for _, f := range failing {
 		if !f.Kind.Has(controllers.Reconcile) {
 			continue
@@ -382,10 +383,10 @@ func (w *Watcher) request(ctx context.Context, failing []Flux) error {
 		if err != nil {
 			return fmt.Errorf("requesting the reconciliation of %s: %w", f.ID(), err)
 		}
-		asked[f.ID()] = token
+		requests[f.ID()] = token
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = asked
+	w.requests = requests
 	return nil
 }

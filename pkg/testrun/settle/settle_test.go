@@ -131,7 +131,7 @@ func TestAwaits(t *testing.T) {
 		for _, f := range present(ks, c.objects) {
 			w.objects[f.ID()] = f
 		}
-		if busy, _, _ := w.look(); busy != c.busy {
+		if busy, _, _ := w.classify(); busy != c.busy {
 			t.Errorf("%s: %d are awaited, want %d", name, busy, c.busy)
 		}
 	}

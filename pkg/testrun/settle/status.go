@@ -20,17 +20,17 @@ const (
 	NotReconciled = "not-reconciled"
 )
 
-// Uninstalled begins the message of a release that was uninstalled as remediation.
+// Uninstalled is the start of the message of a release that was uninstalled as remediation.
 const Uninstalled = "uninstalled after a failure"
 
 // Status is the result for a Flux object.
 type Status struct {
 	Object controllers.ID `json:"object"`
 	Status string         `json:"status"`
-	// Message is the message of the Ready condition, why the object is suspended, or why a release was uninstalled.
+	// Message is the message of the Ready condition, or the reason why the object is suspended or was uninstalled.
 	Message string `json:"message"`
-	// Order is the place of the object among those that became ready, 0 if it is not ready. After is
-	// the time from the first object until it was ready, and Took that from its creation.
+	// Order is the position in which the object became ready, 0 if it is not ready. After is the time
+	// from the first object until the object was ready, and Took the time since its creation.
 	Order int     `json:"order,omitempty"`
 	After float64 `json:"afterSeconds,omitempty"`
 	Took  float64 `json:"tookSeconds,omitempty"`
@@ -44,8 +44,8 @@ type Omission struct {
 	Intended bool `json:"intended,omitempty"`
 }
 
-// Statuses lists the results for Flux objects, in the order in which they became ready. It returns the objects that
-// were not reconciled on purpose or because they apply to another cluster, and the time until the last one was ready.
+// Statuses lists the results for Flux objects, in the order in which they became ready. It also returns the objects
+// that were intentionally not reconciled or apply to another cluster, and the time until the last object was ready.
 func Statuses(flux map[controllers.ID]Flux) (list []Status, omitted []Omission, took float64) {
 	var start, last time.Time
 	for _, f := range flux {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// bucketSuffix distinguishes the path of a bucket from that of the Helm repository of the same directory.
+// bucketSuffix distinguishes the path of a bucket from the path of a Helm repository with the same directory.
 const bucketSuffix = "-bucket"
 
 // addressOf returns the URL of a source.

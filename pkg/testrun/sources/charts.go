@@ -41,7 +41,7 @@ func (s *localServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case !ok:
 		http.NotFound(w, request)
 	default:
-		_, _ = w.Write(content) // the client detects the incomplete response
+		_, _ = w.Write(content) // the client detects incomplete responses
 	}
 }
 

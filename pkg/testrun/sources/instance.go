@@ -12,8 +12,8 @@ import (
 )
 
 // readInstance reads the installation from the FluxInstance of the cluster, if there is one: the namespace, the components, the
-// minor version, and the names of the source and the Kustomization. An OCIRepository is added beside the repository, for objects
-// that refer to it.
+// minor version, and the names of the source and the Kustomization. It also adds the OCIRepository if spec.sync refers to one,
+// because objects may use it as their source.
 func (r *Repository) readInstance(ctx context.Context) error {
 	found, err := sourcetree.Search(ctx, r.Tree, []string{"sync", "url"}, func(o *unstructured.Unstructured) bool { return layout.Syncs(o) == r.Path })
 	if err != nil || len(found) == 0 {

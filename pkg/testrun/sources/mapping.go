@@ -37,7 +37,7 @@ type redirect struct {
 	address string
 }
 
-// mappedFields are the fields of sources that do not apply to the mapped content, by resource.
+// mappedFields lists the source fields that do not apply to the mapped content, by resource.
 var mappedFields = map[string][]string{
 	buckets:          {"secretRef", "certSecretRef", "proxySecretRef", "sts", "serviceAccountName"},
 	gitRepositories:  policy.CredentialFields,
@@ -63,7 +63,7 @@ const (
 	ociRepositories  = "ocirepositories"
 )
 
-// insecure makes a source use the registry of the sandbox.
+// insecure makes a source use the sandbox registry.
 const insecure = `JSONPatch{op: "add", path: "/spec/insecure", value: true}`
 
 // tagged makes a source use a tag.
@@ -79,7 +79,7 @@ type Server struct {
 	FakeSecrets bool
 	Now         func() time.Time
 
-	// local serves the Helm repositories and buckets, and redirects are those of all mappings.
+	// local serves the Helm repositories and buckets, and redirects holds the redirections of all mappings.
 	local     *localServer
 	redirects []redirect
 }
@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context) ([]policy.Redirect, error) {
 	return all, s.Sandbox.Reach(ctx, s.local.server.Address)
 }
 
-// Close ends the server of Helm repositories and buckets, if there is one.
+// Close stops the server for Helm repositories and buckets, if it is running.
 func (s *Server) Close() error {
 	if s.local == nil {
 		return nil
@@ -118,7 +118,7 @@ func (s *Server) Close() error {
 	return s.local.server.Close()
 }
 
-// Has reports whether a source, or an image of an ImageRepository, is served in the sandbox.
+// Has reports whether the sandbox serves a source, or the image of an ImageRepository.
 func (s *Server) Has(object controllers.Object) bool {
 	address := addressOf(object) + controllers.Path{"spec.image"}.String(object)
 	servers := []string{s.Sandbox.GitURL + "/", registry.Scheme + s.Sandbox.Registry + "/", s.Sandbox.Registry + "/"}
@@ -147,7 +147,7 @@ func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []mapped.Mapping {
 }
 
 // serveFolder serves a directory as a Git repository, as a bucket and, if it has charts, as a Helm
-// repository: the kind of the source is known only when it is applied.
+// repository: the source kind is known only when the source is applied.
 func (s *Server) serveFolder(ctx context.Context, m mapped.Mapping, name string) ([]redirect, error) {
 	if m.Kind == controllers.GitRepository || m.Kind == controllers.Bucket {
 		return s.servePacked(ctx, m, name)
@@ -228,16 +228,16 @@ func (s *Server) serveGit(ctx context.Context, m mapped.Mapping, tree fs.FS, nam
 	return served, err
 }
 
-// access returns the permission to push to the registry of the sandbox.
+// access returns the credentials for pushes to the sandbox registry.
 func (s *Server) access() registry.Access {
 	return registry.Access{Insecure: true, Credentials: s.Sandbox.Credentials()}
 }
 
-// serveOCI pushes the content of a mapping to the registry of the sandbox.
+// serveOCI pushes the content of a mapping to the sandbox registry.
 func (s *Server) serveOCI(ctx context.Context, m mapped.Mapping, name string) ([]redirect, error) {
 	address := registry.Scheme + s.Sandbox.Registry + "/" + name
 	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil && m.Path != "" {
-		// Tags and digests are those of the layout.
+		// The artifact keeps the tags and digests of the layout.
 		return []redirect{redirected(m, ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, s.access())
 	}
 	charts, err := mapped.ChartsIn(ctx, m.Path)
@@ -261,7 +261,7 @@ func (s *Server) serveOCI(ctx context.Context, m mapped.Mapping, name string) ([
 	return found, nil
 }
 
-// serveArtifact pushes a directory, or a packed one, as an artifact of Flux.
+// serveArtifact pushes a directory or an archive as a Flux artifact.
 func (s *Server) serveArtifact(ctx context.Context, m mapped.Mapping, address string) ([]redirect, error) {
 	var packed bytes.Buffer
 	info, err := os.Stat(m.Path)

@@ -28,30 +28,30 @@ import (
 
 // Repository is the repository of a cluster.
 type Repository struct {
-	// Tree has the files that are served in place of the remote repository.
+	// Tree contains the files that are served in place of the remote repository.
 	Tree fs.FS
-	// Path is the directory of the cluster in Tree, or "" for the only one that was bootstrapped.
+	// Path is the directory of the cluster in Tree, or "" for the only bootstrapped directory.
 	Path string
 	// Remotes and Branches are as in repository.Identity.
 	Remotes, Branches []string
 
-	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the cluster directory
-	// has none.
+	// Namespace, Version, Components and WatchAll describe the installation. Version is "" if the cluster directory
+	// contains none.
 	Namespace  string
 	Version    string
 	Components []string
 	WatchAll   bool
-	// Sync are the source and the Kustomization of the directory of the cluster.
+	// Sync holds the source and the Kustomization of the cluster directory.
 	Sync []*unstructured.Unstructured
 
 	files map[string][]byte
-	// folder is the directory with the files of bootstrap, "" without one.
+	// folder is the directory with the bootstrap files, or "".
 	folder string
-	// assumed is set if Sync contains the objects that bootstrap would create instead of those in the repository.
+	// assumed is set if Sync contains the objects that bootstrap would create instead of objects in the repository.
 	assumed bool
 }
 
-// Empty returns a repository without files, whose installation has the defaults of install.
+// Empty returns a repository without files and with the default installation.
 func Empty() (*Repository, error) {
 	r := &Repository{}
 	return r, r.readInstallation()
@@ -73,7 +73,7 @@ func (r *Repository) Load(ctx context.Context) error {
 	return r.readInstance(ctx)
 }
 
-// find sets the directory of the cluster and that of its installation.
+// find sets the directories of the cluster and of its installation.
 func (r *Repository) find(ctx context.Context) error {
 	clusters, others, err := layout.Roots(ctx, r.Tree)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *Repository) Distribution() (controllers.Distribution, error) {
 	return d, nil
 }
 
-// Identity identifies the sources that are the repository at the served revision.
+// Identity identifies the sources that refer to the repository at the served revision.
 func (r *Repository) Identity() repository.Identity {
 	i := repository.Identity{Remotes: slices.Clone(r.Remotes), Branches: r.Branches}
 	for _, source := range r.Sync {
@@ -184,10 +184,10 @@ func (r *Repository) defaultSync() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{source, root}
 }
 
-// Add serves a file with those of Tree.
+// Add adds a file to the files of Tree.
 func (r *Repository) Add(name string, content []byte) { r.files[name] = content }
 
-// Served returns the files with the installation of a version of Flux.
+// Served returns the files with the installation of a Flux version.
 func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
 	files := maps.Clone(r.files)
 	if r.folder == "" {
@@ -198,7 +198,7 @@ func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
 	return files, err
 }
 
-// FileOf returns the file with the manifest of an object, or "" if there is none or more than one.
+// FileOf returns the file with the manifest of an object, or "" if there is not exactly one.
 func (r *Repository) FileOf(ctx context.Context, kind, name string) string {
 	found, err := sourcetree.Search(ctx, r.Tree, []string{kind, name}, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == kind && o.GetName() == name

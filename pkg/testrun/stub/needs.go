@@ -1,5 +1,5 @@
-// Package stub generates values that a test does not have: missing Secrets and ConfigMaps, and values that SOPS has
-// encrypted.
+// Package stub generates values that are not available in a test: missing Secrets and ConfigMaps, and
+// SOPS-encrypted values.
 package stub
 
 import (
@@ -30,10 +30,10 @@ import (
 // Need is a Secret or ConfigMap that Flux objects refer to and that does not exist.
 type Need struct {
 	Object controllers.ID `json:"object"`
-	// NeededBy are the Flux objects, and Fields the fields with the references.
+	// NeededBy lists the Flux objects that refer to it, and Fields the fields with the references.
 	NeededBy []controllers.ID `json:"neededBy"`
 	Fields   []string         `json:"fields"`
-	// Keys are the keys that were generated.
+	// Keys lists the generated keys.
 	Keys []string `json:"keys,omitempty"`
 	// Remedy describes how to provide it.
 	Remedy string `json:"remedy,omitempty"`
@@ -52,7 +52,7 @@ type Provider struct {
 	Client *kube.Client
 	// Home is the namespace of the controllers.
 	Home string
-	// Tree has the manifests of the repository.
+	// Tree contains the manifests of the repository.
 	Tree fs.FS
 	// Fake creates missing objects with generated values.
 	Fake bool
@@ -62,7 +62,7 @@ type Provider struct {
 	Kustomizer build.Kustomizer
 }
 
-// Missing returns the missing Secrets and ConfigMaps that objects refer to, with the remedies.
+// Missing returns the missing Secrets and ConfigMaps that objects refer to, with remedies.
 func (p Provider) Missing(ctx context.Context, objects []settle.Flux) ([]*Need, error) {
 	missing, err := p.find(ctx, objects)
 	for _, n := range missing {
@@ -127,7 +127,7 @@ func (p Provider) inGit(ref controllers.ID) bool {
 	return err != nil || len(found) > 0
 }
 
-// DecryptionField is the field with the Secret of a Kustomization that has the keys for decryption.
+// DecryptionField is the Kustomization field that refers to the Secret with the decryption keys.
 const DecryptionField = "spec.decryption.secretRef"
 
 // Provide creates the Secrets and ConfigMaps that failed objects refer to and that are neither on the cluster nor in
@@ -169,7 +169,7 @@ func (p Provider) Provide(ctx context.Context, failing []settle.Flux) (created [
 	return created, nil
 }
 
-// dockerConfig is the key of credentials for registries.
+// dockerConfig is the Secret key of registry credentials.
 const dockerConfig = ".dockerconfigjson"
 
 // keysOf returns the keys that the references require, empty if their values cannot be generated.
@@ -185,7 +185,7 @@ func (p Provider) keysOf(n *Need) []string {
 		case "spec.valuesFrom":
 			keys = append(keys, valuesKey(ref.ref))
 		case "spec.postBuild.substituteFrom":
-			keys = append(keys, "") // determined by a build
+			keys = append(keys, "") // requires a build
 		}
 	}
 	return keys
@@ -239,13 +239,13 @@ func (p Provider) dataFor(ctx context.Context, n *Need) (map[string]string, erro
 }
 
 // generate returns a generated value, which is valid as a name, a host and a label. It depends only on its purpose,
-// so that two runs have the same values.
+// so that two runs generate the same values.
 func generate(what ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(what, "\x00")))
 	return "fake-" + hex.EncodeToString(sum[:6])
 }
 
-// unset returns the names of the variables without a value in the build of a Kustomization.
+// unset returns the names of variables without a value in a Kustomization build.
 func (p Provider) unset(ctx context.Context, f settle.Flux) ([]string, error) {
 	var source controllers.Object
 	for _, t := range f.Kind.SourceOf(f.Object) {
@@ -291,7 +291,7 @@ func (p Provider) unset(ctx context.Context, f settle.Flux) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// data returns the data of a ConfigMap or Secret of the sandbox.
+// data returns the data of a ConfigMap or Secret in the sandbox.
 func (p Provider) data(ctx context.Context, ref controllers.ID) (map[string][]byte, error) {
 	o, err := p.Client.Get(ctx, kube.BuiltIn("v1", ref.Kind), ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {

@@ -11,11 +11,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// encrypted matches a value that SOPS has encrypted. The type is that of the value.
+// encrypted matches a SOPS-encrypted value. The submatch is the type of the plain value.
 var encrypted = regexp.MustCompile(`ENC\[[A-Za-z0-9_]+,data:[^,\]]*,iv:[^,\]]*,tag:[^,\]]*,type:([a-z]+)\]`)
 
-// Files returns files with stub values in place of those that SOPS has encrypted, and without
-// the metadata of SOPS.
+// Files returns files with stub values in place of SOPS-encrypted values, and without SOPS
+// metadata.
 func Files(files map[string][]byte) map[string][]byte {
 	all := make(map[string][]byte, len(files))
 	for name, content := range files {
@@ -49,7 +49,7 @@ func stubOf(value []byte, encoded bool) string {
 
 var documentEnd = regexp.MustCompile(`(?m)^---`)
 
-// stubYAML replaces the values of each document that has the metadata of SOPS.
+// stubYAML replaces the values of each document with SOPS metadata.
 func stubYAML(content []byte) []byte {
 	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] == '{' {
 		return stubJSON(content)

@@ -1,5 +1,5 @@
-// Package suite runs test files while a run reconciles: it receives the notifications and commits that they expect, and
-// watches from the start.
+// Package suite runs test files during a run. It receives the expected notifications and commits, and watches the
+// objects from the start.
 package suite
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// Read reads the named test files, or those of the repository, and checks their expressions.
+// Read reads the given test files, or the test files in the repository, and checks their expressions.
 func Read(ctx context.Context, evaluator expression.Evaluator, tree fs.FS, names []string) ([]assert.Test, error) {
 	tests, err := load(ctx, tree, names)
 	if err == nil {
@@ -63,8 +63,8 @@ type Suite struct {
 	sink   *assert.Sink
 }
 
-// New makes the sandbox receive the notifications and commits that tests expect, and watch from the start. Without tests
-// it returns nil, which is a suite without results.
+// New makes the sandbox receive the notifications and commits that tests expect, and watches the objects from the start.
+// Without tests, it returns nil, a suite without results.
 func New(ctx context.Context, evaluator expression.Evaluator, r *testrun.Run, tests []assert.Test) (*Suite, error) {
 	if len(tests) == 0 {
 		return nil, nil

@@ -28,8 +28,8 @@ func (e *unsupportedError) Error() string { return e.what + " cannot be vendored
 // Unwrap returns build.ErrNotFound, so that objects that need the source are not built.
 func (e *unsupportedError) Unwrap() error { return build.ErrNotFound }
 
-// supported returns an error for a Bucket whose server has another API, or with credentials that a
-// security token service issues.
+// supported returns an error for a Bucket with another server API, or with credentials from a
+// security token service.
 func supported(o *unstructured.Unstructured) error {
 	if provider := desired.Text(o, "spec", "provider"); !cloud.KnownBucket(provider) {
 		return &unsupportedError{"buckets of provider " + provider}

@@ -27,8 +27,8 @@ type checker struct {
 }
 
 // Prepare adds the dependencies of charts to the repository, and to the result of Mappings. It returns an
-// error with the sources that neither the directory contains nor other mappings serve. It does not report
-// other problems of the repository, because the controllers report them.
+// error that lists the sources that are neither in the directory nor served by other mappings. It does
+// not report other problems of the repository, because the controllers report them.
 func (f *Folder) Prepare(ctx context.Context, repository *sources.Repository, options build.Options, serves func(kind, url string) bool) error {
 	c := &checker{Folder: f, repository: repository, serves: serves}
 	w := &walk{reader: c, repository: repository, options: options}
@@ -45,7 +45,7 @@ func (f *Folder) Prepare(ctx context.Context, repository *sources.Repository, op
 		"not in %s: %s", f.path, strings.Join(c.missing, "; "))
 }
 
-// lookUp returns a source of the directory.
+// lookUp returns a source in the directory.
 func (c *checker) lookUp(wanted Source) (Source, bool) {
 	s, ok := c.find(wanted)
 	if !ok && !c.serves(wanted.Kind, wanted.URL) {
@@ -67,7 +67,7 @@ func (c *checker) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 	return c.archive(ctx, wanted)
 }
 
-// archive returns the files of a source that is in one archive.
+// archive returns the files of a source that is stored as one archive.
 func (c *checker) archive(ctx context.Context, wanted Source) (map[string][]byte, error) {
 	s, ok := c.lookUp(wanted)
 	if !ok {

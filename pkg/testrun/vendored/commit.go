@@ -11,7 +11,7 @@ import (
 )
 
 // commit moves the staged files to their places, then the index, and removes the files that are no
-// longer referenced. Each file is complete at any time; the index has the digests of all of them.
+// longer referenced. No file is ever incomplete, and the index contains the digests of all files.
 func (f *Fetcher) commit() error {
 	text, err := json.MarshalIndent(f.next, "", "  ")
 	if err != nil {
@@ -31,7 +31,7 @@ func (f *Fetcher) commit() error {
 	return f.clean()
 }
 
-// move moves a file from the staging directory, if it is there.
+// move moves a file from the staging directory, if it exists.
 func (f *Fetcher) move(name string) error {
 	from := path.Join(f.staging, name)
 	if _, err := f.root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
@@ -43,8 +43,8 @@ func (f *Fetcher) move(name string) error {
 	return f.root.Rename(from, name)
 }
 
-// clean removes the files that are not in the index from the directories of sources, empty directories,
-// and the leftovers of interrupted commands.
+// clean removes from the source directories all files that are not in the index, empty directories, and
+// the leftovers of interrupted commands.
 func (f *Fetcher) clean() error {
 	var folders []string
 	for _, top := range kindFolders {

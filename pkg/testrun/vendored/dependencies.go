@@ -16,12 +16,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// dependency is a chart that another one depends on.
+// dependency is a chart that another chart depends on.
 type dependency struct {
 	Name, Version, Repository, Alias string
 }
 
-// loaded returns the name under which source-controller looks for the chart.
+// loaded returns the name by which source-controller finds the chart.
 func (d dependency) loaded() string {
 	if d.Alias != "" {
 		return d.Alias
@@ -34,7 +34,7 @@ func (d dependency) remote() bool {
 	return strings.Contains(d.Repository, "://") && !strings.HasPrefix(d.Repository, "file://")
 }
 
-// dependenciesOf returns the dependencies that source-controller considers: those in a lock file take
+// dependenciesOf returns the dependencies as source-controller resolves them: a lock file takes
 // precedence. The controller reports problems with the files.
 func dependenciesOf(chart *charts.Chart) []dependency {
 	var metadata struct{ APIVersion string }
@@ -55,10 +55,10 @@ func dependenciesOf(chart *charts.Chart) []dependency {
 	return nil
 }
 
-// place is where a packed chart is added to the files of a source.
+// place is the place at which a packed chart is added to the files of a source.
 type place struct {
 	source *unstructured.Unstructured
-	// prefix is the path without the name of the file.
+	// prefix is the path without the file name.
 	prefix string
 }
 
@@ -99,7 +99,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 	return nil
 }
 
-// includes reports whether a directory of the artifact of a GitRepository comes from another one.
+// includes reports whether a directory in the artifact of a GitRepository comes from another GitRepository.
 func includes(repository *unstructured.Unstructured, folder string) bool {
 	parts, _ := sourcetree.Included(repository, func(controllers.ID) (fs.FS, error) { return nil, nil }) // cannot fail
 	return slices.ContainsFunc(parts, func(p sourcetree.Part) bool {
@@ -108,8 +108,8 @@ func includes(repository *unstructured.Unstructured, folder string) bool {
 	})
 }
 
-// accessTo returns the credentials for a repository: as in source-controller, those of a
-// HelmRepository in the namespace that has the URL.
+// accessTo returns the credentials for a repository. As in source-controller, they come from a
+// HelmRepository in the namespace with the same URL.
 func (w *walk) accessTo(ctx context.Context, namespace, url string) (charts.Access, error) {
 	for _, o := range w.applied {
 		if controllers.IDOf(o.Object).Kind == controllers.HelmRepository && o.GetNamespace() == namespace && urlOf(o) == url {

@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// The actions on a source in a directory.
+// The actions that Fetch takes on a source.
 const (
 	Fetched = "fetched"
 	Kept    = "kept"
@@ -39,7 +39,7 @@ type Changed struct {
 type Result struct {
 	Folder  string    `json:"directory"`
 	Sources []Changed `json:"sources"`
-	// Incomplete describes the sources that the directory does not contain.
+	// Incomplete describes the sources that are missing in the directory.
 	Incomplete []string `json:"incomplete"`
 }
 
@@ -56,12 +56,12 @@ func (r *Result) Count(action string) int {
 
 // Fetcher fetches the sources of a repository into a directory.
 type Fetcher struct {
-	// Options are those for building Kustomizations.
+	// Options configures the builds of Kustomizations.
 	Options build.Options
-	// Charts fetches charts into the directory that it is created with.
+	// Charts returns a fetcher that fetches charts into a directory.
 	Charts func(folder string) ClosingFetcher
-	// Git finds the credentials of GitRepositories, apart from the Secrets of the repository, and Login
-	// those of registries.
+	// Git finds the credentials of GitRepositories other than the Secrets in the repository, and Login
+	// the credentials of registries.
 	Git   upstream.GitAccess
 	Login charts.Login
 	// Buckets fetches the objects of buckets.
@@ -71,10 +71,10 @@ type Fetcher struct {
 
 	staging string
 	charts  ClosingFetcher
-	// old is the valid part of the previous content of the directory, and next is the new content.
+	// old is the valid part of the directory's previous content, and next is the new content.
 	old, next Index
 	root      *os.Root
-	// changed are the keys of sources that were fetched.
+	// changed holds the keys of sources that were fetched.
 	changed map[string]bool
 }
 
@@ -84,8 +84,8 @@ type ClosingFetcher interface {
 	Close() error
 }
 
-// Fetch writes the sources of the repositories to the directory. It leaves the directory as it is unless all
-// of them could be fetched.
+// Fetch writes the sources of the repositories to the directory. It does not change the directory unless all
+// sources can be fetched.
 func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*sources.Repository) (result *Result, err error) {
 	done, err := f.open(folder)
 	if err != nil {
@@ -145,7 +145,7 @@ func (f *Fetcher) open(name string) (func() error, error) {
 	if err == nil {
 		f.staging = filepath.Base(path)
 		f.charts = f.Charts(filepath.Join(path, "charts"))
-		err = f.offer(filepath.Join(path, "charts"))
+		err = f.seed(filepath.Join(path, "charts"))
 	}
 	done := func() error {
 		err := errors.Join(f.root.RemoveAll(f.staging), f.root.Close())
@@ -153,7 +153,7 @@ func (f *Fetcher) open(name string) (func() error, error) {
 			err = errors.Join(f.charts.Close(), err)
 		}
 		if created {
-			_ = os.Remove(name) // it is empty if nothing was written
+			_ = os.Remove(name) // the directory is empty if nothing was written
 		}
 		return err
 	}
@@ -170,7 +170,7 @@ func staged(entries []fs.DirEntry) bool {
 	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), stagingPrefix) })
 }
 
-// valid returns the index of the directory with the files whose digests match.
+// valid returns the index of the directory, reduced to the files whose digests match.
 func (f *Fetcher) valid(name string) Index {
 	folder := &Folder{path: name, root: f.root}
 	if folder.readIndex() != nil {
@@ -184,8 +184,8 @@ func (f *Fetcher) valid(name string) Index {
 	return folder.Index
 }
 
-// offer copies the charts of the directory to the cache of the chart fetcher.
-func (f *Fetcher) offer(cache string) error {
+// seed copies the charts of the directory to the chart fetcher's cache.
+func (f *Fetcher) seed(cache string) error {
 	if err := os.Mkdir(cache, 0o700); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (f *Fetcher) offer(cache string) error {
 	return nil
 }
 
-// has reports whether the directory has a file with a digest, and keeps it in that case.
+// has reports whether the directory contains a file with a digest, and keeps the file in that case.
 func (f *Fetcher) has(name, digest string) bool {
 	if f.next.Files[name] == digest {
 		return true
@@ -215,7 +215,7 @@ func (f *Fetcher) has(name, digest string) bool {
 	return false
 }
 
-// put stages a file, unless the directory has it.
+// put stages a file unless the directory already contains it.
 func (f *Fetcher) put(name string, content []byte) error {
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])

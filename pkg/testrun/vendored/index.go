@@ -1,5 +1,5 @@
-// Package vendored fetches the sources that a repository refers to into a directory, from which flux test
-// serves them without a network. It prints nothing.
+// Package vendored fetches the sources that a repository refers to into a directory, so that flux test
+// can serve them without network access. It prints nothing.
 package vendored
 
 import (
@@ -37,14 +37,14 @@ const (
 // a HelmRepository.
 type Source struct {
 	Kind string `json:"kind"`
-	// URL is spec.url, or as mapped.BucketURL returns it.
+	// URL is spec.url, or the mapped.BucketURL of a Bucket.
 	URL string `json:"url"`
-	// Ref has the fields of spec.ref, or spec.prefix of a Bucket. MediaType is that of spec.layerSelector.
+	// Ref holds the fields of spec.ref, or spec.prefix of a Bucket. MediaType is spec.layerSelector.mediaType.
 	Ref        map[string]string `json:"ref,omitempty"`
 	MediaType  string            `json:"mediaType,omitempty"`
 	Submodules bool              `json:"submodules,omitempty"`
-	// Chart is the name of a chart, and Version its version or range in the specification. A
-	// HelmRepository of which no chart is used has none.
+	// Chart is the name of a chart, and Version its version or range in the spec. Both are empty for a
+	// HelmRepository without used charts.
 	Chart   string `json:"chart,omitempty"`
 	Version string `json:"version,omitempty"`
 	// Revision is the revision to which the reference or range was resolved.
@@ -52,11 +52,11 @@ type Source struct {
 	// File is an archive, a packed chart, or an OCI layout. Layer is the content of an OCIRepository.
 	File  string `json:"file,omitempty"`
 	Layer string `json:"layer,omitempty"`
-	// ETags are those of the objects of a Bucket.
+	// ETags holds the ETags of Bucket objects.
 	ETags map[string]string `json:"etags,omitempty"`
 }
 
-// String names the source in errors.
+// String returns the name of the source in errors.
 func (s Source) String() string {
 	text := s.Kind + " " + s.URL
 	if s.Chart != "" {
@@ -71,7 +71,7 @@ func (s Source) String() string {
 	return text
 }
 
-// key identifies a source by the fields that objects of a repository set.
+// key identifies a source by the fields of the objects in a repository.
 func (s Source) key() string {
 	s.Revision, s.File, s.Layer, s.ETags = "", "", "", nil
 	text, _ := json.Marshal(s) // texts only
@@ -82,7 +82,7 @@ func (s Source) key() string {
 type Index struct {
 	APIVersion string   `json:"apiVersion"`
 	Sources    []Source `json:"sources"`
-	// Files are the digests (sha256:…) of all files by path.
+	// Files maps the paths of all files to their digests (sha256:…).
 	Files map[string]string `json:"files"`
 }
 
@@ -103,11 +103,12 @@ type Folder struct {
 	Index
 	path string
 	root *os.Root
-	// added are files that are served with a source, by its key.
+	// added holds additional files to serve with a source, by its key.
 	added map[string]map[string][]byte
 }
 
-// Open reads the index of a directory and verifies its files: their digests, and that no others exist.
+// Open reads the index of a directory, and verifies that the directory contains exactly the listed files with their
+// digests.
 func Open(name string) (*Folder, error) {
 	remedy := "fetch the sources with 'flux test vendor " + hint.Quote(name) + "'"
 	root, err := os.OpenRoot(name)
@@ -149,7 +150,7 @@ func (f *Folder) readIndex() error {
 	return nil
 }
 
-// kindFolders are the directories whose files must all be listed in the index.
+// kindFolders lists the directories whose files must all be in the index.
 var kindFolders = []string{"bucket", "git", "helm", "oci"}
 
 func (f *Folder) verify() error {
@@ -221,10 +222,10 @@ func read(root *os.Root, name string, most int64) ([]byte, error) {
 // content reads a file that was verified.
 func (f *Folder) content(name string) ([]byte, error) { return read(f.root, name, fileMax) }
 
-// Mappings returns the mappings that replace the sources, without those for which serves reports that other
-// mappings serve them.
+// Mappings returns the mappings that replace the sources, except sources for which serves reports another
+// mapping.
 //
-// The mapping of a Helm repository is the directory of all its charts.
+// A Helm repository is mapped to the directory with all its charts.
 func (f *Folder) Mappings(serves func(kind, url string) bool) []mapped.Mapping {
 	var all []mapped.Mapping
 	known := map[string]bool{}
@@ -254,7 +255,7 @@ func (f *Folder) Mappings(serves func(kind, url string) bool) []mapped.Mapping {
 
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9.+_-]+`)
 
-// slug returns a file name for a URL, whose host and path may be untrusted.
+// slug returns a file name for an untrusted URL.
 func slug(url string, more ...string) string {
 	const readable, unique = 60, 10
 	name := url

@@ -55,7 +55,7 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 	return files, f.pack(wanted, files)
 }
 
-// known returns a source of the directory whose archive is there, or the zero value.
+// known returns a source of the directory whose archive exists, or the zero value.
 func (f *Fetcher) known(wanted Source) (Source, bool) {
 	old, known := f.old.find(wanted)
 	if !known || f.old.Files[old.File] == "" {
@@ -64,7 +64,7 @@ func (f *Fetcher) known(wanted Source) (Source, bool) {
 	return old, true
 }
 
-// keep keeps a source that the directory has, and returns its files.
+// keep keeps a source in the directory, and returns its files.
 func (f *Fetcher) keep(ctx context.Context, old Source) (map[string][]byte, error) {
 	f.has(old.File, f.old.Files[old.File])
 	f.add(old, false)
@@ -81,7 +81,7 @@ func (f *Fetcher) pack(s Source, files map[string][]byte) error {
 	return err
 }
 
-// mapRemedy is the remedy for a source that cannot be fetched.
+// mapRemedy is the remedy for sources that cannot be fetched.
 const mapRemedy = "serve a directory in its place with 'flux test --map'"
 
 // gitSource returns a GitRepository with its credentials. Without the Secret, the repository may be public.

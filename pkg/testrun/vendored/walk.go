@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// reader reads the sources that a repository refers to: from their servers, or from a directory.
+// reader reads the sources that a repository refers to, from their servers or from a directory.
 type reader interface {
 	// git returns all files of a revision of a repository.
 	git(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)
@@ -45,13 +45,13 @@ type walk struct {
 	login charts.Login
 
 	graph *repository.Graph
-	// applied are the objects of the Kustomizations that were rendered.
+	// applied holds the objects of the rendered Kustomizations.
 	applied []*unstructured.Unstructured
 	// incomplete describes the sources that cannot be read.
 	incomplete []string
 }
 
-// run renders the Kustomizations of the cluster, reading their sources, and reads all other sources among their objects.
+// run renders the Kustomizations of the cluster from their sources, and reads all other sources among their objects.
 func (w *walk) run(ctx context.Context) error {
 	identity := w.repository.Identity()
 	w.options.KeepUnset = true

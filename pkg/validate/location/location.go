@@ -34,17 +34,17 @@ const (
 	form    = "use a directory, or the form " + Example
 	// schemaMax is the maximum size of a schema.
 	schemaMax = 8 << 20
-	// fresh is the time for which a file of the cache is used. Older ones are removed.
+	// fresh is the maximum age of a cached file. Older files are removed.
 	fresh = 24 * time.Hour
 )
 
-// layouts are the names of JSON schemas in a directory that is set without a template: those of the CRDs catalog and the
-// default of kubeconform.
+// layouts lists the file names of JSON schemas in a directory without a template, as in the CRDs catalog and by default
+// in kubeconform.
 func layouts() []string {
 	return []string{"{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json", "{{.ResourceKind}}{{.KindSuffix}}.json"}
 }
 
-// pattern is a template of names of files: its texts and fields.
+// pattern is a parsed file name template: its texts and fields.
 type pattern []parse.Node
 
 // newPattern parses a template with the fields of kubeconform.
@@ -77,7 +77,7 @@ func field(node parse.Node) string {
 	return f.Ident[0]
 }
 
-// names returns the fields of templates, with the names and values that they have in kubeconform.
+// names returns the template fields with the same names and values as in kubeconform.
 func names(kind schema.GroupVersionKind, kubernetes string) map[string]string {
 	first, _, _ := strings.Cut(kind.Group, ".")
 	return map[string]string{
@@ -112,12 +112,12 @@ type document struct {
 	crd  bool
 }
 
-// place is a location: a server, or a directory of this machine.
+// place is a location: a server or a local directory.
 type place struct {
 	// dir is "" for a server.
 	dir      string
 	patterns []pattern
-	// crds are the CustomResourceDefinitions of a directory that is set without a template, nil before it was searched.
+	// crds holds the CustomResourceDefinitions of a directory without a template, nil until it has been searched.
 	crds map[schema.GroupKind]*document
 }
 
@@ -150,7 +150,7 @@ func newPlace(value string) (*place, error) {
 	return p, nil
 }
 
-// checkAddress checks a template of addresses, and what is before its fields.
+// checkAddress checks an address template and the part before its fields.
 func checkAddress(fixed, value string) error {
 	u, err := url.Parse(fixed)
 	switch {
@@ -166,7 +166,7 @@ func checkAddress(fixed, value string) error {
 	return web.CheckEncrypted(u)
 }
 
-// find returns the schema of a kind, nil if the place has none.
+// find returns the schema of a kind, or nil if the place does not contain one.
 func (p *place) find(ctx context.Context, s *Schemas, kind schema.GroupVersionKind, kubernetes string) (*document, error) {
 	if found := p.crds[kind.GroupKind()]; found != nil {
 		return found, nil
@@ -192,7 +192,7 @@ func (p *place) find(ctx context.Context, s *Schemas, kind schema.GroupVersionKi
 	return nil, nil
 }
 
-// file returns the content of a file in a directory. Links out of it are not followed.
+// file returns the content of a file in a directory. It does not follow links that leave the directory.
 func (s *Schemas) file(dir, name string) ([]byte, error) {
 	file, err := os.OpenInRoot(dir, filepath.FromSlash(name))
 	if err != nil {
@@ -213,7 +213,8 @@ func (s *Schemas) file(dir, name string) ([]byte, error) {
 	return budget.ReadAll(file, shown, "the file", schemaMax)
 }
 
-// search reads the CustomResourceDefinitions in all YAML and JSON files of a directory. The first one of a kind counts.
+// search reads the CustomResourceDefinitions in all YAML and JSON files of a directory. The first definition of a kind
+// takes precedence.
 func (p *place) search(ctx context.Context, s *Schemas) error {
 	err := fs.WalkDir(os.DirFS(p.dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -248,7 +249,8 @@ func (p *place) search(ctx context.Context, s *Schemas) error {
 	return err
 }
 
-// fetch returns a file of a server with the address for messages. Files that were fetched less than a day ago are in the cache.
+// fetch returns a file of a server with the address for messages. It uses the cache for files that were fetched less than a day
+// ago.
 func (s *Schemas) fetch(ctx context.Context, address string) (shown string, text []byte, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -269,7 +271,7 @@ func (s *Schemas) fetch(ctx context.Context, address string) (shown string, text
 		return "", nil, err
 	}
 	if _, err := decode(shown, text, schema.GroupKind{}); err != nil || s.settings.Cache == "" {
-		return shown, text, nil // the caller reports what is not a schema
+		return shown, text, nil // the caller reports invalid schemas
 	}
 	err = os.MkdirAll(s.settings.Cache, 0o700)
 	if err == nil {
@@ -281,7 +283,7 @@ func (s *Schemas) fetch(ctx context.Context, address string) (shown string, text
 	return shown, text, nil
 }
 
-// trim removes old files of the cache. Another process may remove them, too.
+// trim removes old files from the cache. Other processes may remove them concurrently.
 func (s *Schemas) trim() {
 	entries, _ := os.ReadDir(s.settings.Cache)
 	for _, entry := range entries {
@@ -291,7 +293,7 @@ func (s *Schemas) trim() {
 	}
 }
 
-// decode reads a CustomResourceDefinition or a JSON schema of a kind. An empty kind matches any kind.
+// decode reads a CustomResourceDefinition or a JSON schema of a kind. An empty kind matches all kinds.
 func decode(name string, text []byte, kind schema.GroupKind) (*document, error) {
 	var content map[string]any
 	var exceeded *budget.ExceededError
@@ -311,12 +313,12 @@ func decode(name string, text []byte, kind schema.GroupKind) (*document, error) 
 	return &document{name, encoded, defined.Kind != ""}, err
 }
 
-// keywords lists the keywords of which a JSON schema of a kind has at least one.
+// keywords lists keywords that identify a JSON schema: the schema of a kind contains at least one of them.
 func keywords() []string {
 	return []string{"properties", "$ref", "allOf", "anyOf", "oneOf", "x-kubernetes-preserve-unknown-fields"}
 }
 
-// defines returns the kind that a CustomResourceDefinition defines, an empty one for other objects.
+// defines returns the kind that a CustomResourceDefinition defines, or an empty kind for other objects.
 func defines(content map[string]any) (kind schema.GroupKind) {
 	if content["kind"] == "CustomResourceDefinition" {
 		spec, _ := content["spec"].(map[string]any)

@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// kindsMax is the maximum number of kinds whose schemas are looked for, and parallel that of concurrent requests.
+	// kindsMax is the maximum number of kinds to search schemas for, and parallel the maximum number of concurrent
+	// requests.
 	kindsMax, parallel = 1000, 8
-	// readMax and filesMax bound what is read from all locations.
+	// readMax and filesMax bound the bytes and files that are read from all locations.
 	readMax, filesMax = 256 << 20, 20_000
 )
 
@@ -30,7 +31,7 @@ type Settings struct {
 	Now          func() time.Time
 }
 
-// Schemas implements verdict.Schemas: it validates the objects of kinds that other Schemas do not have.
+// Schemas implements verdict.Schemas. It validates objects of kinds that are missing in other Schemas.
 type Schemas struct {
 	verdict.Schemas
 	settings Settings
@@ -40,7 +41,7 @@ type Schemas struct {
 	kinds    map[schema.GroupVersionKind]outcome
 }
 
-// outcome is a schema, why it cannot be used, or neither if no location has one.
+// outcome is a schema or the reason why it cannot be used. It is empty if no location contains a schema.
 type outcome struct {
 	*document
 	err error
@@ -53,7 +54,7 @@ func New(values []string, base verdict.Schemas, settings Settings) (*Schemas, er
 		reads: budget.New(budget.Limits{Bytes: readMax, Files: filesMax, FileBytes: schemaMax}),
 	}
 	for _, value := range values {
-		if value == "default" { // in kubeconform, the schemas of Kubernetes, which flux has
+		if value == "default" { // in kubeconform, the Kubernetes schemas, which flux contains
 			continue
 		}
 		p, err := newPlace(value)
@@ -81,7 +82,7 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) ([]verdict.Ve
 			kinds[i] = o.GroupVersionKind()
 		}
 	}
-	if err := s.look(ctx, kinds, r.Kubernetes); err != nil {
+	if err := s.search(ctx, kinds, r.Kubernetes); err != nil {
 		return nil, err
 	}
 	further, asked := verdict.Request{Kubernetes: r.Kubernetes}, []int(nil)
@@ -126,13 +127,13 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) ([]verdict.Ve
 	return verdicts, nil
 }
 
-// unusable returns the verdict on an object whose schema cannot be used.
+// unusable returns the validation result for an object whose schema cannot be used.
 func unusable(reason string) verdict.Verdict {
 	return verdict.Verdict{Unknown: "its schema cannot be used: " + reason, Unreadable: true, Fix: "correct the schema or --schema-location"}
 }
 
-// look finds the schemas of kinds that were not searched yet.
-func (s *Schemas) look(ctx context.Context, kinds map[int]schema.GroupVersionKind, kubernetes string) error {
+// search finds the schemas of kinds that have not been searched yet.
+func (s *Schemas) search(ctx context.Context, kinds map[int]schema.GroupVersionKind, kubernetes string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(kinds) > 0 && len(s.kinds) == 0 {
@@ -173,8 +174,8 @@ func (s *Schemas) look(ctx context.Context, kinds map[int]schema.GroupVersionKin
 	return nil
 }
 
-// find returns the schema of the first location that has one. A location that cannot be read ends the search: the next one may
-// have another schema.
+// find returns the schema from the first location that contains one. An unreadable location ends the search, because it may
+// contain a different schema than the next location.
 func (s *Schemas) find(ctx context.Context, kind schema.GroupVersionKind, kubernetes string) outcome {
 	for _, p := range s.places {
 		if found, err := p.find(ctx, s, kind, kubernetes); found != nil || err != nil {

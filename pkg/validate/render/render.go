@@ -26,7 +26,7 @@ const (
 	junit  = "junit"
 )
 
-// Formats are the output formats; json and yaml are those of Answer.
+// Formats lists the output formats; json and yaml print an Answer.
 func Formats() []string { return []string{Human, "json", "yaml", github, sarif, junit} }
 
 // Answer is the result in JSON and YAML.
@@ -45,19 +45,19 @@ func AnswerOf(kubernetes string, results []*validate.Result) Answer {
 
 // Report configures a report.
 type Report struct {
-	// Unknown is the heading of objects that could not be checked, and Checked the verb for the others.
+	// Unknown is the heading for objects that could not be checked, and Checked the verb for checked objects.
 	Unknown, Checked string
-	// Failed are the severities of the findings that fail a test in JUnit.
+	// Failed lists the severities that fail a JUnit test.
 	Failed []validate.Severity
-	// Describe returns what a rule finds, and the reason for it.
+	// Describe returns the description of a rule, and its reason.
 	Describe func(rule string) (summary, reason string)
-	// Rules is set if findings include the ID of their rule.
+	// Rules is set to print the rule ID of findings.
 	Rules bool
 	// Width is the number of columns at which the text is wrapped, or 0.
 	Width int
 }
 
-// Validation returns the report about a validation.
+// Validation returns the report of a validation.
 func Validation() Report {
 	return Report{
 		Unknown: "Not validated", Checked: "validated", Failed: []validate.Severity{validate.Invalid},
@@ -82,7 +82,7 @@ func Write(w io.Writer, format string, about Report, results []*validate.Result)
 	return err
 }
 
-// levels are the levels of annotations.
+// levels maps severities to annotation levels.
 var levels = map[validate.Severity]string{validate.Invalid: "error", validate.Unknown: "warning", validate.Warning: "warning", validate.Note: "notice"}
 
 func annotations(results []*validate.Result) string {
@@ -102,8 +102,8 @@ func annotations(results []*validate.Result) string {
 	return b.String()
 }
 
-// suites returns a test suite for each cluster with a test for each object that has findings, and one
-// for the others.
+// suites returns a test suite for each cluster, with a test for each object with findings and one
+// test for all other objects.
 func (about Report) suites(results []*validate.Result) *cireport.Suites {
 	var all cireport.Suites
 	for _, r := range results {
@@ -136,7 +136,7 @@ func (about Report) suites(results []*validate.Result) *cireport.Suites {
 	return &all
 }
 
-// Describe returns what a rule of a validation finds, or "".
+// Describe returns the description of a validation rule, or "".
 func Describe(rule string) string { return descriptions[rule] }
 
 // descriptions describe the rules.
@@ -146,7 +146,7 @@ var descriptions = map[string]string{
 	verdict.RuleServer: "The API server rejects the object.", validate.RuleBuild: "The manifests cannot be built.",
 	validate.RuleReference: "A referenced object is not in Git.", validate.RuleDependency: "A dependency is missing or circular.",
 	validate.RuleNamespace: "The namespace is missing.", validate.RuleDeprecated: "The API version is deprecated.",
-	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "No schema is known for a kind.",
+	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "A kind has no schema.",
 	validate.RuleNotRendered: "An object was not rendered.", validate.RuleNotValidated: "An object was not validated.",
 	validate.RuleOwner: "Two Kustomizations apply an object.", validate.RuleDecryption: "An encrypted Secret is not decrypted.",
 	validate.RuleDeadlock:   "A custom resource prevents the installation of its CustomResourceDefinition.",
@@ -155,7 +155,7 @@ var descriptions = map[string]string{
 	validate.RuleKustomization:  "A kustomization.yaml contains an unknown field.",
 }
 
-// scan returns the findings for code scanning. A finding without a file is in the directory of the cluster.
+// scan returns the findings for code scanning. A finding without a file is reported for the cluster directory.
 func (about Report) scan(results []*validate.Result) cireport.Sarif {
 	used := map[string]bool{}
 	var found []cireport.SarifResult

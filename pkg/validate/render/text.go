@@ -19,7 +19,7 @@ type heading struct {
 	text     string
 }
 
-// headings returns the headings of the severities, in their order.
+// headings returns the headings in the order of the severities.
 func (about Report) headings() []heading {
 	return []heading{{validate.Invalid, "Errors"}, {validate.Unknown, about.Unknown}, {validate.Warning, "Warnings"}, {validate.Note, "Notes"}}
 }
@@ -46,16 +46,17 @@ func (about Report) text(results []*validate.Result) string {
 	return b.String()
 }
 
-// often is the number of objects with the same finding from which the finding is written once, with the places of the objects.
+// often is the minimum number of objects with the same finding for which the finding is written only once, with the places of
+// the objects.
 const often = 5
 
-// common is a finding that objects of a kind have in common.
+// common is a finding that several objects of a kind share.
 type common struct{ kind, rule, sentence, fix string }
 
 func commonOf(f validate.Finding) common { return common{f.Object.Kind, f.Rule, sentence(f), f.Fix} }
 
-// writeFindings writes the findings of a severity. Those of an object in a file follow its name. Objects of a file with the same
-// findings are written once: several directories may include a component.
+// writeFindings writes the findings of a severity, grouped by object. Objects from the same file with the same findings are
+// written once, because several directories may include a component.
 func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
 	writeKinds(b, r, severity)
 	var findings []validate.Finding
@@ -117,7 +118,7 @@ func (about Report) writeObjects(b *strings.Builder, findings []validate.Finding
 	}
 }
 
-// writeShared writes a finding that many objects of a kind have, and the places of the objects.
+// writeShared writes a finding that many objects of a kind share, with the places of the objects.
 func (about Report) writeShared(b *strings.Builder, findings []validate.Finding) {
 	fmt.Fprintf(b, "  %s of kind %s\n", output.Amount(len(findings), "object"), printable.Line(findings[0].Object.Kind))
 	b.WriteString(about.finding(findings[0], "", "    "))
@@ -138,7 +139,7 @@ func (about Report) writeShared(b *strings.Builder, findings []validate.Finding)
 	}
 }
 
-// andMore returns the first of some names, and how many others there are.
+// andMore returns the first names, and the number of remaining names.
 func andMore(names []string) string { return budget.List(names, 1) }
 
 // finding returns the text of a finding and its fix.
@@ -157,7 +158,7 @@ func lineOf(f validate.Finding) string {
 	return fmt.Sprintf("line %d: ", f.Line)
 }
 
-// writeKinds writes the kinds without a known schema, of which there may be many objects.
+// writeKinds writes the kinds without a schema instead of their objects, which may be many.
 func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severity) {
 	counts := map[string]int{}
 	var order []string
@@ -176,7 +177,7 @@ func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severi
 	}
 }
 
-// suffix returns the ID of the rule of a finding, if the report has it.
+// suffix returns the rule ID of a finding, if the report includes rule IDs.
 func (about Report) suffix(f validate.Finding) string {
 	if !about.Rules {
 		return ""

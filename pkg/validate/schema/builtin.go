@@ -18,8 +18,8 @@ import (
 // quantity is the schema of quantities, which has no type.
 const quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
-// zeroAccepted lists required fields that the API server does not require, because their zero value
-// is valid.
+// zeroAccepted lists fields that the schema requires but the API server does not, because their
+// zero value is valid.
 var zeroAccepted = map[string]bool{
 	"io.k8s.api.apps.v1.ControllerRevision.revision":                                                   true,
 	"io.k8s.api.batch.v1.PodFailurePolicy.rules":                                                       true,
@@ -39,7 +39,7 @@ var zeroAccepted = map[string]bool{
 	"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion.storage": true,
 }
 
-// walk compares a value with a schema of Kubernetes.
+// walk validates a value with a Kubernetes schema.
 type walk struct {
 	*loaded
 	problems []verdict.Problem
@@ -56,7 +56,7 @@ func (w *walk) report(rule string, path []string, message string, value any) {
 	w.problems = append(w.problems, p)
 }
 
-// fieldPath returns a path as in messages of Kubernetes.
+// fieldPath returns a path in the format of Kubernetes messages.
 func fieldPath(path []string) string {
 	text := ""
 	for _, step := range path {
@@ -74,8 +74,8 @@ func fieldPath(path []string) string {
 
 func below(path []string, step string) []string { return append(slices.Clone(path), step) }
 
-// value compares a value. name is the name of the schema that declares it, if it has one. A value of
-// null is the same as none.
+// value validates a value. name is the name of the schema that declares it, if any. A null value is
+// treated as missing.
 func (w *walk) value(path []string, s *Schema, name string, value any) {
 	for s.Ref != "" {
 		name = s.Ref
@@ -116,7 +116,7 @@ func (w *walk) object(path []string, s *Schema, name string, value any) {
 		}
 	}
 	if len(path) > 0 && path[0] == "status" {
-		return // the API server ignores it when an object is created
+		return // the API server ignores the status when an object is created
 	}
 	for _, key := range s.Required {
 		if o[key] == nil && !zeroAccepted[name+"."+key] {

@@ -29,7 +29,7 @@ import (
 // definition is a valid CustomResourceDefinition.
 type definition struct {
 	spec apiextensions.CustomResourceDefinitionSpec
-	// compiled has the versions that were used.
+	// compiled holds the versions that were used.
 	compiled map[string]*version
 }
 
@@ -38,11 +38,11 @@ type version struct {
 	structural *structural.Structural
 	schema     validation.SchemaValidator
 	rules      *cel.Validator
-	// status is set if the version has the subresource status.
+	// status is set if the version has the status subresource.
 	status bool
 }
 
-// decode reads a CustomResourceDefinition, and returns what is wrong with it.
+// decode reads a CustomResourceDefinition, and returns its problems.
 func decode(ctx context.Context, text json.RawMessage) (*definition, field.ErrorList, error) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -58,7 +58,7 @@ func decode(ctx context.Context, text json.RawMessage) (*definition, field.Error
 	}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
-			crd.Status.StoredVersions = []string{v.Name} // as the API server records when it is created
+			crd.Status.StoredVersions = []string{v.Name} // as recorded by the API server on creation
 		}
 	}
 	return &definition{crd.Spec, map[string]*version{}}, crdvalidation.ValidateCustomResourceDefinition(ctx, &crd), nil
@@ -115,7 +115,8 @@ func compile(published *apiextensions.JSONSchemaProps, status bool) (*version, e
 }
 
 // validate returns the violations of the schema and the rules of a version, in the order in which
-// the API server looks for them: it removes unknown fields and sets defaults first.
+// the API server checks them. Like the API server, it first removes unknown fields and sets
+// defaults.
 func (v *version) validate(ctx context.Context, o *unstructured.Unstructured) []verdict.Problem {
 	var problems []verdict.Problem
 	unknown := pruning.PruneWithOptions(o.Object, v.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -142,7 +143,7 @@ func (v *version) validate(ctx context.Context, o *unstructured.Unstructured) []
 	return problems
 }
 
-// blocking reports whether rules cannot be evaluated because of a violation of the schema.
+// blocking reports whether a schema violation prevents the evaluation of rules.
 func blocking(e *field.Error) bool {
 	switch e.Type {
 	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
@@ -159,14 +160,14 @@ func fromErrors(rule string, errs field.ErrorList) []verdict.Problem {
 	return problems
 }
 
-// fromError returns the problem that an error of the API server's validation has.
+// fromError converts an error of the API server's validation into a problem.
 func fromError(rule string, e *field.Error) verdict.Problem {
 	p := verdict.Problem{Rule: rule, Field: strings.TrimPrefix(e.Field, "."), Message: e.Detail}
 	if p.Field == "<nil>" {
 		p.Field = ""
 	}
 	if _, after, found := strings.Cut(p.Message, " in body "); found {
-		p.Message = after // the field is before it
+		p.Message = after // the field precedes the message
 	}
 	switch e.Type {
 	case field.ErrorTypeRequired:
@@ -177,7 +178,7 @@ func fromError(rule string, e *field.Error) verdict.Problem {
 		p.Message = "must be one of " + strings.TrimPrefix(e.Detail, "supported values: ")
 	case field.ErrorTypeTypeInvalid:
 		p.Message = strings.ReplaceAll(p.Message, ": ", ", not ")
-		return p // the value of the error is the type
+		return p // the error contains the type as the value
 	}
 	if p.Message == "" {
 		p.Message = e.Type.String()

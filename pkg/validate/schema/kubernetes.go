@@ -1,5 +1,5 @@
 // Package schema validates objects with the schemas of Kubernetes and of CustomResourceDefinitions,
-// as an API server does. It runs in the helper process, because its libraries are large.
+// like an API server. It runs in the helper process, because its libraries are large.
 package schema
 
 import (
@@ -18,7 +18,7 @@ import (
 //go:embed kubernetes
 var files embed.FS
 
-// Set has the schemas of a version of Kubernetes.
+// Set contains the schemas of a Kubernetes version.
 type Set struct {
 	Kinds   []Kind             `json:"kinds"`
 	Schemas map[string]*Schema `json:"schemas"`
@@ -49,7 +49,7 @@ type Kind struct {
 
 // Schema is the part of an OpenAPI schema that is validated.
 type Schema struct {
-	// Ref is the name of another schema that applies instead.
+	// Ref is the name of the schema that replaces this one.
 	Ref        string             `json:"ref,omitempty"`
 	Type       string             `json:"type,omitempty"`
 	Format     string             `json:"format,omitempty"`
@@ -67,7 +67,7 @@ type loaded struct {
 	groups map[string]bool
 }
 
-// load reads the schemas of a minor version of Kubernetes.
+// load reads the schemas of a Kubernetes minor version.
 func load(version string) (_ *loaded, err error) {
 	text, err := files.ReadFile("kubernetes/" + version + ".json.gz")
 	if errors.Is(err, fs.ErrNotExist) {

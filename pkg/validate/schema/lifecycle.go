@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// The methods of types of Kubernetes that have a limited lifetime.
+// The methods of Kubernetes API types with a limited lifetime.
 type (
 	deprecating interface{ APILifecycleDeprecated() (major, minor int) }
 	removing    interface{ APILifecycleRemoved() (major, minor int) }
@@ -20,7 +20,7 @@ type (
 	}
 )
 
-// typed returns a value of the type of a kind of Kubernetes, or nil.
+// typed returns a value of the Go type of a Kubernetes kind, or nil.
 func typed(kind schema.GroupVersionKind) any {
 	o, err := scheme.Scheme.New(kind)
 	if err != nil {
@@ -29,7 +29,7 @@ func typed(kind schema.GroupVersionKind) any {
 	return o
 }
 
-// deprecated returns a notice about a kind that is deprecated in a minor version, or "".
+// deprecated returns a notice if a kind is deprecated in a minor version, or "".
 func deprecated(kind schema.GroupVersionKind, version string) string {
 	o, ok := typed(kind).(deprecating)
 	if !ok {
@@ -48,8 +48,8 @@ func deprecated(kind schema.GroupVersionKind, version string) string {
 	return text + instead(o)
 }
 
-// removed returns the version in which a kind was removed, if a server of the minor version does not
-// serve it anymore, or "".
+// removed returns the version in which a kind was removed, or "" if the minor version still serves
+// it.
 func removed(kind schema.GroupVersionKind, version string) string {
 	if o, ok := typed(kind).(removing); ok {
 		if major, minor := o.APILifecycleRemoved(); since(major, minor, version) {
@@ -59,7 +59,7 @@ func removed(kind schema.GroupVersionKind, version string) string {
 	return ""
 }
 
-// instead names the replacement of a type.
+// instead describes the replacement of a type.
 func instead(o any) string {
 	if r, ok := o.(replacing); ok {
 		if kind := r.APILifecycleReplacement(); kind.Kind != "" {
@@ -77,8 +77,8 @@ func since(major, minor int, version string) bool {
 	return errA == nil && errB == nil && major > 0 && (a > major || a == major && b >= minor)
 }
 
-// notServed returns the verdict on an object of a group of Kubernetes whose kind or version a
-// server of the minor version does not serve.
+// notServed returns the validation result for an object in a Kubernetes API group whose kind or
+// version the minor version does not serve.
 func (c *cluster) notServed(kind schema.GroupVersionKind) verdict.Verdict {
 	o := typed(kind)
 	refused := func(message string) verdict.Verdict {

@@ -32,7 +32,7 @@ type compiled struct {
 	err error
 }
 
-// published validates an object with a JSON schema, which does not contain the scope.
+// published validates an object with a JSON schema, which does not define the scope.
 func (c *cluster) published(ctx context.Context, o *unstructured.Unstructured, text json.RawMessage) verdict.Verdict {
 	key := sha256.Sum256(text)
 	if _, ok := c.compiled[key]; !ok {
@@ -62,9 +62,9 @@ func compilePublished(text json.RawMessage) (*version, error) {
 		return nil, errors.New("not a JSON schema: it has no properties")
 	}
 	if root["properties"] != nil && document[preserve] != true && document["additionalProperties"] != true {
-		delete(root, preserve) // an API server has no other fields at the root, even if the schema allows them
+		delete(root, preserve) // an API server supports no other fields at the root, even if the schema allows them
 	}
-	if required, ok := root["required"].([]any); ok { // the status is that of the cluster
+	if required, ok := root["required"].([]any); ok { // the cluster sets the status
 		root["required"] = slices.DeleteFunc(required, func(name any) bool { return name == "status" })
 	}
 	if text, err = json.Marshal(root); err != nil {
@@ -84,12 +84,12 @@ func compilePublished(text json.RawMessage) (*version, error) {
 	return compile(&internal, true)
 }
 
-// reader reads a JSON schema. It replaces references, and converts constructs of JSON schemas to CustomResourceDefinitions, in
-// which an undeclared field is unknown.
+// reader reads a JSON schema. It resolves references, and converts JSON schemas into the form of CustomResourceDefinitions, in
+// which undeclared fields are unknown.
 type reader struct {
 	document map[string]any
 	nodes    int
-	// combining is the number of combinations around a schema, in which unknown fields are not looked for.
+	// combining is the number of combinations (such as allOf) around a schema, in which unknown fields are not reported.
 	combining int
 }
 
@@ -118,7 +118,7 @@ func (r *reader) schema(value any, depth int) (any, error) {
 		return map[string]any{preserve: true, "not": map[string]any{}}, nil
 	case !ok:
 		return value, nil
-	case from["$ref"] != nil: // draft 4 ignores other keywords beside it
+	case from["$ref"] != nil: // draft 4 ignores all other keywords next to $ref
 		target, err := r.find(fmt.Sprint(from["$ref"]))
 		if err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func (r *reader) schema(value any, depth int) (any, error) {
 	return to, nil
 }
 
-// find returns what a reference in the same document refers to.
+// find returns the target of a reference in the same document.
 func (r *reader) find(reference string) (any, error) {
 	pointer, local := strings.CutPrefix(reference, "#")
 	if !local || pointer != "" && pointer[0] != '/' {
@@ -211,7 +211,8 @@ func (r *reader) each(value any, depth int) (_ any, err error) {
 	return value, nil // decoding rejects it
 }
 
-// setType converts the types. A CustomResourceDefinition has one, which may be nullable, or integers and strings.
+// setType converts the types. A CustomResourceDefinition supports one type, which may be nullable, or the combination
+// of integer and string.
 func setType(to, from map[string]any) {
 	types, _ := from["type"].([]any)
 	rest := slices.DeleteFunc(slices.Clone(types), func(t any) bool { return t == "null" })

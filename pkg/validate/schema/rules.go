@@ -20,8 +20,8 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// rules collects the violations of rules of the API server that its schemas do not contain: those that manifests violate
-// most often.
+// rules collects violations of API server rules that are not part of its schemas. It checks the rules that manifests
+// violate most often.
 type rules struct{ problems []verdict.Problem }
 
 // rulesOf returns the violations of an object that is valid according to its schema.
@@ -73,7 +73,7 @@ func (r *rules) report(at *field.Path, message string, args ...any) {
 	r.problems = append(r.problems, verdict.Problem{Rule: verdict.RuleSchema, Field: at.String(), Message: fmt.Sprintf(message, args...)})
 }
 
-// workload checks a kind that creates pods from a template and finds them with a selector.
+// workload checks a kind that creates pods from a template and selects them by label.
 func (r *rules) workload(spec *field.Path, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim) {
 	pods := spec.Child("template", "spec")
 	if matches, err := metav1.LabelSelectorAsSelector(selector); err == nil && selector != nil {
@@ -102,7 +102,7 @@ func (r *rules) job(spec *field.Path, job *batchv1.JobSpec) {
 	r.pod(pods, &job.Template.Spec, nil)
 }
 
-// pod checks the specification of pods. Volumes are those of a StatefulSet in addition to its own.
+// pod checks a pod spec. volumes lists additional volumes from a StatefulSet.
 func (r *rules) pod(at *field.Path, pod *corev1.PodSpec, volumes []string) {
 	for i, volume := range pod.Volumes {
 		if slices.ContainsFunc(pod.Volumes[:i], func(other corev1.Volume) bool { return other.Name == volume.Name }) {
@@ -214,7 +214,7 @@ func (r *rules) service(spec *field.Path, service *corev1.ServiceSpec) {
 	}
 }
 
-// secretKeys are the keys that Secrets of a type must have.
+// secretKeys lists the keys that Secrets of a type must contain.
 var secretKeys = map[corev1.SecretType][]string{
 	corev1.SecretTypeTLS:              {corev1.TLSCertKey, corev1.TLSPrivateKeyKey},
 	corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},

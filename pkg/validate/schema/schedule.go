@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// scheduleFields are the fields of a cron schedule with the smallest and the largest number of each.
+// scheduleFields lists the fields of a cron schedule with their minimum and maximum.
 var scheduleFields = [...]struct {
 	name     string
 	from, to int
 }{{"minute", 0, 59}, {"hour", 0, 23}, {"day of the month", 1, 31}, {"month", 1, 12}, {"day of the week", 0, 6}}
 
-// scheduleProblem returns why the API server rejects the schedule of a CronJob, or "". Names of months and days are not
+// scheduleProblem returns why the API server rejects a CronJob schedule, or "". Names of months and days are not
 // checked.
 func scheduleProblem(schedule string) string {
 	if strings.HasPrefix(schedule, "@") {

@@ -20,21 +20,21 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// Validator implements verdict.Schemas. It keeps the definitions that it has compiled.
+// Validator implements verdict.Schemas. It caches compiled definitions.
 type Validator struct {
 	mu       sync.Mutex
 	versions map[string]*loaded
 	known    map[[sha256.Size]byte]outcome
-	// compiled has the JSON schemas by their text.
+	// compiled holds the JSON schemas by their text.
 	compiled map[[sha256.Size]byte]compiled
 }
 
-// outcome is a CustomResourceDefinition, or why it is invalid.
+// outcome is a CustomResourceDefinition, or the reason why it is invalid.
 type outcome struct {
 	*definition
 	problems []verdict.Problem
 	err      error
-	// assumed is set if it is not among the objects.
+	// assumed is set if the CustomResourceDefinition is not among the objects.
 	assumed bool
 }
 
@@ -63,7 +63,7 @@ func (v *Validator) Validate(ctx context.Context, r verdict.Request) ([]verdict.
 	for _, text := range r.CRDs {
 		c.define(ctx, text, true)
 	}
-	for _, text := range r.Objects { // those of the repository replace others
+	for _, text := range r.Objects { // definitions in the repository replace others
 		c.define(ctx, text, false)
 	}
 	verdicts := make([]verdict.Verdict, len(r.Objects))
@@ -71,7 +71,7 @@ func (v *Validator) Validate(ctx context.Context, r verdict.Request) ([]verdict.
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		verdicts[i] = c.judge(ctx, text)
+		verdicts[i] = c.validate(ctx, text)
 	}
 	return verdicts, nil
 }
@@ -80,14 +80,14 @@ func (v *Validator) Validate(ctx context.Context, r verdict.Request) ([]verdict.
 type cluster struct {
 	*Validator
 	*loaded
-	// minor is the version of Kubernetes.
+	// minor is the Kubernetes minor version.
 	minor       string
 	definitions map[schema.GroupKind]outcome
-	// schemas are the JSON schemas of kinds without a definition.
+	// schemas holds the JSON schemas of kinds without a definition.
 	schemas map[schema.GroupVersionKind]json.RawMessage
 }
 
-// define adds the kind of an object that is a CustomResourceDefinition.
+// define adds the kind of an object if it is a CustomResourceDefinition.
 func (c *cluster) define(ctx context.Context, text json.RawMessage, assumed bool) {
 	var o struct {
 		APIVersion, Kind string
@@ -115,8 +115,8 @@ func (v *Validator) definition(ctx context.Context, text json.RawMessage) outcom
 	return known
 }
 
-// judge validates an object.
-func (c *cluster) judge(ctx context.Context, text json.RawMessage) verdict.Verdict {
+// validate validates an object.
+func (c *cluster) validate(ctx context.Context, text json.RawMessage) verdict.Verdict {
 	o := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(text, &o.Object); err != nil {
 		return verdict.Verdict{Unknown: err.Error()}
@@ -147,7 +147,7 @@ func (c *cluster) judge(ctx context.Context, text json.RawMessage) verdict.Verdi
 	return verdict.Verdict{MissingSchema: true, Unknown: fmt.Sprintf("no schema found for %s in %s: the repository has no CustomResourceDefinition for it", gvk.Kind, o.GetAPIVersion())}
 }
 
-// builtin validates an object of a kind of Kubernetes.
+// builtin validates an object of a Kubernetes kind.
 func (c *cluster) builtin(o *unstructured.Unstructured, kind Kind) verdict.Verdict {
 	w := &walk{loaded: c.loaded}
 	w.value(nil, c.Schemas[kind.Schema], kind.Schema, o.Object)
@@ -186,7 +186,7 @@ func (c *cluster) custom(ctx context.Context, o *unstructured.Unstructured, d ou
 	return result
 }
 
-// metadata validates the metadata of an object of a custom kind.
+// metadata validates the metadata of a custom resource.
 func (c *cluster) metadata(o *unstructured.Unstructured, namespaced bool) []verdict.Problem {
 	w := &walk{loaded: c.loaded}
 	if w.value([]string{"metadata"}, &Schema{Ref: objectMeta}, "", o.Object["metadata"]); len(w.problems) > 0 {
@@ -212,7 +212,7 @@ func metadata(o *unstructured.Unstructured, namespaced bool, name validation.Val
 	return fromErrors(verdict.RuleSchema, validation.ValidateObjectMetaAccessor(o, namespaced, name, field.NewPath("metadata")))
 }
 
-// nameRule returns the rule for names that all objects of a kind obey. Some kinds have stricter ones.
+// nameRule returns the name rule for all objects of a kind. Some kinds have stricter rules.
 func nameRule(kind GVK) validation.ValidateNameFunc {
 	switch {
 	case kind.Group == "rbac.authorization.k8s.io" || kind.Kind == "IPAddress" || kind.Group == "certificates.k8s.io":

@@ -26,10 +26,10 @@ import (
 // Schemas to an API server.
 type Schemas struct {
 	verdict.Schemas
-	// Announce reports the API server that is used.
+	// Announce is called with a message about the API server.
 	Announce func(format string, args ...any)
 
-	// FeatureGates are those of the API server, such as Name=true,Other=false.
+	// FeatureGates lists the feature gates of the API server, such as Name=true,Other=false.
 	FeatureGates string
 
 	program string     // path of flux-sandbox
@@ -37,7 +37,7 @@ type Schemas struct {
 	closed  bool
 }
 
-// Find sets the program of a flux release.
+// Find sets the program in a flux release.
 func (s *Schemas) Find(version string) (err error) {
 	s.program, err = programs.Find(version)
 	return err
@@ -72,14 +72,14 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 		return nil, context.Cause(ctx)
 	}
 	control, err := sandbox.Start(ctx, s.program, sandbox.Options{FeatureGates: s.FeatureGates})
-	if errors.Is(err, sandbox.ErrNotIsolated) { // without controllers, no object makes a program connect to a server
+	if errors.Is(err, sandbox.ErrNotIsolated) { // without controllers, objects do not cause connections to other servers
 		control, err = sandbox.Start(ctx, s.program, sandbox.Options{AllowNetwork: true, FeatureGates: s.FeatureGates})
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
-	a := &asking{client: control.Client, kinds: map[schema.GroupVersion]map[string]kube.Resource{}}
+	a := &dryRuns{client: control.Client, kinds: map[schema.GroupVersion]map[string]kube.Resource{}}
 	if err := a.prepare(ctx, s, r, objects, verdicts); err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 	group.SetLimit(requests)
 	for i, o := range objects {
 		if o.GetNamespace() == "" && verdicts[i].Namespaced {
-			continue // that is a problem already
+			continue // this is already reported
 		}
-		if valid(verdicts[i]) && verdicts[i].Source == "" { // the API server does not serve other kinds
-			group.Go(func() error { return a.ask(ctx, o, &verdicts[i]) })
+		if valid(verdicts[i]) && verdicts[i].Source == "" { // the API server serves no other kinds
+			group.Go(func() error { return a.dryRun(ctx, o, &verdicts[i]) })
 		}
 	}
 	return verdicts, group.Wait()
@@ -105,15 +105,15 @@ func decode(text json.RawMessage) (*unstructured.Unstructured, error) {
 // valid reports whether an object was validated and has no problems.
 func valid(v verdict.Verdict) bool { return v.Unknown == "" && len(v.Problems) == 0 }
 
-// asking sends dry runs to an API server.
-type asking struct {
+// dryRuns sends dry-run requests to an API server.
+type dryRuns struct {
 	client *kube.Client
 	mu     sync.Mutex
 	kinds  map[schema.GroupVersion]map[string]kube.Resource
 }
 
 // prepare creates the namespaces of the objects and the valid CustomResourceDefinitions.
-func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, objects []*unstructured.Unstructured, verdicts []verdict.Verdict) error {
+func (a *dryRuns) prepare(ctx context.Context, s *Schemas, r verdict.Request, objects []*unstructured.Unstructured, verdicts []verdict.Verdict) error {
 	var server struct{ GitVersion, Major, Minor string }
 	text, err := a.client.Raw(ctx, "/version")
 	if err == nil {
@@ -147,7 +147,7 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 		}
 	}
 	for _, o := range all {
-		if controllers.IDOf(o.Object).IsCRD() { // without its webhook, objects are validated in their own version only
+		if controllers.IDOf(o.Object).IsCRD() { // without the conversion webhook, objects are validated only in their own version
 			unstructured.RemoveNestedField(o.Object, "spec", "conversion")
 			unstructured.RemoveNestedField(o.Object, "status")
 		}
@@ -158,10 +158,10 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 	return nil
 }
 
-// ask sends a dry run of an object.
-func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdict.Verdict) error {
+// dryRun sends a dry-run request for an object.
+func (a *dryRuns) dryRun(ctx context.Context, o *unstructured.Unstructured, v *verdict.Verdict) error {
 	if controllers.IDOf(o.Object).IsCRD() {
-		return nil // it is created, unless it is invalid
+		return nil // the object is created unless it is invalid
 	}
 	resource, err := a.resource(ctx, o.GroupVersionKind())
 	if err == nil {
@@ -181,7 +181,7 @@ func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdi
 }
 
 // resource returns the resource of a kind.
-func (a *asking) resource(ctx context.Context, kind schema.GroupVersionKind) (kube.Resource, error) {
+func (a *dryRuns) resource(ctx context.Context, kind schema.GroupVersionKind) (kube.Resource, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.kinds[kind.GroupVersion()] == nil {
@@ -198,7 +198,7 @@ func (a *asking) resource(ctx context.Context, kind schema.GroupVersionKind) (ku
 	return r, nil
 }
 
-// problems returns why the API server rejects an object.
+// problems returns the reasons why the API server rejects an object.
 func problems(rejected apierrors.APIStatus) []verdict.Problem {
 	status := rejected.Status()
 	var all []verdict.Problem

@@ -11,22 +11,22 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// Job is the job of the helper process that validates objects, and the argument of its process.
+// Job is the helper process job that validates objects, and the argument of the process.
 const Job helper.Call[Request, []Verdict] = "validate"
 
 // Schemas validates objects with schemas.
 type Schemas interface {
-	// Validate returns the verdict on each object, in their order.
+	// Validate returns the verdict for each object, in the same order.
 	Validate(ctx context.Context, r Request) ([]Verdict, error)
 }
 
-// Request has the objects of a cluster.
+// Request contains the objects of a cluster.
 type Request struct {
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string `json:"kubernetes"`
-	// CRDs are further CustomResourceDefinitions, in addition to those among the objects.
+	// CRDs lists CustomResourceDefinitions in addition to the ones among the objects.
 	CRDs []json.RawMessage `json:"crds,omitempty"`
-	// Schemas are the JSON schemas of kinds that have no CustomResourceDefinition.
+	// Schemas lists the JSON schemas of kinds without a CustomResourceDefinition.
 	Schemas []Schema          `json:"schemas,omitempty"`
 	Objects []json.RawMessage `json:"objects"`
 }
@@ -40,20 +40,20 @@ type Schema struct {
 // Verdict is the result for an object.
 type Verdict struct {
 	Problems []Problem `json:"problems,omitempty"`
-	// Unknown is why the object could not be validated, or "".
+	// Unknown is the reason why the object could not be validated, or "".
 	Unknown string `json:"unknown,omitempty"`
-	// MissingSchema is set if the object could not be validated because no schema is known.
+	// MissingSchema is set if the object could not be validated because there is no schema for its kind.
 	MissingSchema bool `json:"missingSchema,omitempty"`
 	// Assumed is set if the CustomResourceDefinition is not among the objects.
 	Assumed bool `json:"assumed,omitempty"`
-	// Source is the file or address of the schema if it is from a schema location. Unreadable is set if that schema cannot be
-	// used, and Fix is the remedy.
+	// Source is the file or address of a schema from a schema location. Unreadable is set if that schema cannot be used, and
+	// Fix is the remedy.
 	Source     string `json:"source,omitempty"`
 	Unreadable bool   `json:"unreadable,omitempty"`
 	Fix        string `json:"fix,omitempty"`
 	// Deprecated is the notice about a deprecated API version, or "".
 	Deprecated string `json:"deprecated,omitempty"`
-	// Namespaced is set if the objects of the kind are known to have namespaces.
+	// Namespaced is set if the kind is known to be namespaced.
 	Namespaced bool `json:"namespaced,omitempty"`
 }
 
@@ -63,7 +63,7 @@ type Problem struct {
 	Rule string `json:"rule"`
 	// Field is the path of the field, or "" for the object.
 	Field string `json:"field,omitempty"`
-	// Path is the path of the field as keys of maps and indices of lists, as far as it is known.
+	// Path is the field path as map keys and list indices, as far as it is known.
 	Path []string `json:"path,omitempty"`
 	// Message describes the problem, without the value.
 	Message string `json:"message"`
@@ -71,7 +71,7 @@ type Problem struct {
 	Value string `json:"value,omitempty"`
 }
 
-// The IDs of the rules that schemas have.
+// The IDs of the schema rules.
 const (
 	// RuleUnknownField is violated by a field that the schema does not declare.
 	RuleUnknownField = "unknown-field"

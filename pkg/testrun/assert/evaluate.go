@@ -16,29 +16,30 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// judgment is the current result of an assertion.
-type judgment struct {
+// evaluation is the current result of an assertion.
+type evaluation struct {
 	holds bool
-	// actual is the state if the assertion does not hold, unknown the reason if this cannot be determined.
+	// actual is the state if the assertion does not hold, and unknown the reason if this cannot be determined.
 	actual, unknown string
 	since           time.Time
 	// absent is set if the object does not exist, or its kind is not served.
 	absent bool
 }
 
-func holds() judgment { return judgment{holds: true} }
+func holds() evaluation { return evaluation{holds: true} }
 
 // isState reports whether an assertion is about the state of objects instead of events since the start of a step.
 func (e *Expectation) isState() bool {
 	return e.Exists != nil || e.Absent != nil || e.Value != nil || e.Ready != nil || e.Committed != nil || e.Why != nil
 }
 
-// isLate reports whether an assertion may hold only after the controllers have reconciled: events,
-// notifications and commits are sent afterwards.
+// isLate reports whether an assertion may start to hold only after the controllers have reconciled,
+// because events, notifications and commits are sent afterwards.
 func (e *Expectation) isLate() bool {
 	return e.Event != nil || e.Notification != nil || e.Committed != nil
 }
@@ -46,8 +47,8 @@ func (e *Expectation) isLate() bool {
 // observer evaluates assertions against the observations of a runner.
 type observer struct{ *Runner }
 
-// judge evaluates an assertion.
-func (r observer) judge(ctx context.Context, c *check) judgment {
+// evaluate evaluates an assertion.
+func (r observer) evaluate(ctx context.Context, c *check) evaluation {
 	switch {
 	case c.Exists != nil:
 		return r.exists(*c.Exists)
@@ -74,41 +75,41 @@ func (r observer) judge(ctx context.Context, c *check) judgment {
 }
 
 // unread returns why the state of an object is unknown.
-func unread(ref Ref, h history) (judgment, bool) {
+func unread(ref Ref, h history) (evaluation, bool) {
 	switch {
 	case h.err != nil:
-		return judgment{unknown: h.err.Error()}, true
+		return evaluation{unknown: h.err.Error()}, true
 	case h.unserved:
 		gvk := ref.GroupVersionKind()
-		return judgment{unknown: fmt.Sprintf("the API server does not serve %s in %s", gvk.Kind, gvk.GroupVersion()), since: h.since, absent: true}, true
+		return evaluation{unknown: fmt.Sprintf("the API server does not serve %s in %s", gvk.Kind, gvk.GroupVersion()), since: h.since, absent: true}, true
 	case !h.listed:
-		return judgment{unknown: ref.String() + " has not been read"}, true
+		return evaluation{unknown: ref.String() + " has not been read"}, true
 	}
-	return judgment{}, false
+	return evaluation{}, false
 }
 
-// existing returns an object, or the judgment that it does not exist.
-func (r observer) existing(ref Ref) (history, judgment, bool) {
+// existing returns an object, or an evaluation if it does not exist.
+func (r observer) existing(ref Ref) (history, evaluation, bool) {
 	h := r.hub.of(ref)
 	if j, ok := unread(ref, h); ok {
 		return h, j, false
 	}
 	switch {
 	case h.object == nil && len(h.deleted) > 0:
-		return h, judgment{actual: "it was deleted", since: h.since, absent: true}, false
+		return h, evaluation{actual: "it was deleted", since: h.since, absent: true}, false
 	case h.object == nil:
-		return h, judgment{actual: "it does not exist", absent: true}, false
+		return h, evaluation{actual: "it does not exist", absent: true}, false
 	}
-	return h, judgment{}, true
+	return h, evaluation{}, true
 }
 
-func (r observer) exists(ref Ref) judgment {
+func (r observer) exists(ref Ref) evaluation {
 	h, j, ok := r.existing(ref)
 	switch {
 	case !ok:
 		return j
 	case deleting(h.object):
-		return judgment{actual: "it is being deleted", since: h.since}
+		return evaluation{actual: "it is being deleted", since: h.since}
 	}
 	return holds()
 }
@@ -117,39 +118,39 @@ func deleting(o controllers.Object) bool {
 	return controllers.Path{"metadata.deletionTimestamp"}.String(o) != ""
 }
 
-func (r observer) absent(ref Ref) judgment {
+func (r observer) absent(ref Ref) evaluation {
 	h := r.hub.of(ref)
 	if j, ok := unread(ref, h); ok {
 		return j
 	}
 	switch {
 	case h.object != nil && deleting(h.object):
-		return judgment{actual: "it is being deleted, finalizers: " + strings.Join(kube.Finalizers(h.object), ", "), since: h.since}
+		return evaluation{actual: "it is being deleted, finalizers: " + strings.Join(kube.Finalizers(h.object), ", "), since: h.since}
 	case h.object != nil:
-		return judgment{actual: "it exists", since: h.since}
+		return evaluation{actual: "it exists", since: h.since}
 	}
 	return holds()
 }
 
-func (r observer) value(ctx context.Context, v *Value) judgment {
+func (r observer) value(ctx context.Context, v *Value) evaluation {
 	h, j, ok := r.existing(v.Object)
 	if !ok {
 		return j
 	}
 	text, err := json.Marshal(h.object)
 	if err != nil {
-		return judgment{unknown: err.Error()}
+		return evaluation{unknown: err.Error()}
 	}
 	answers, err := r.Evaluator.Evaluate(ctx, expression.Request{Expressions: []expression.Expression{v.expression()}, Object: text})
 	if err != nil {
-		return judgment{unknown: err.Error()}
+		return evaluation{unknown: err.Error()}
 	}
 	if failed := answers[0].Error; failed != "" {
-		return judgment{actual: "it has no value: " + failed, since: h.since}
+		return evaluation{actual: "it has no value: " + failed, since: h.since}
 	}
 	var got any
 	if err := utiljson.Unmarshal(answers[0].Value, &got); err != nil {
-		return judgment{unknown: err.Error()}
+		return evaluation{unknown: err.Error()}
 	}
 	want := any(true)
 	if v.Equals != nil {
@@ -162,10 +163,10 @@ func (r observer) value(ctx context.Context, v *Value) judgment {
 	if gvk := v.Object.GroupVersionKind(); gvk.Group == "" && gvk.Kind == controllers.Secret && v.Equals != nil {
 		actual = "it has a different value (not shown because the object is a Secret)"
 	}
-	return judgment{actual: actual, since: h.since}
+	return evaluation{actual: actual, since: h.since}
 }
 
-// same reports whether two values have the same JSON.
+// same reports whether two values have the same JSON encoding.
 func same(a, b any) bool {
 	var values [2]any
 	for i, v := range []any{a, b} {
@@ -177,7 +178,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// count returns the number of moments after another one.
+// count returns the number of moments after a given one.
 func count(moments []int, after int) int {
 	n := 0
 	for _, m := range moments {
@@ -188,7 +189,7 @@ func count(moments []int, after int) int {
 	return n
 }
 
-func (r observer) ready(c *check) judgment {
+func (r observer) ready(c *check) evaluation {
 	h, j, ok := r.existing(c.Ready.Object)
 	if !ok {
 		return j
@@ -197,56 +198,56 @@ func (r observer) ready(c *check) judgment {
 	attempts := count(h.attempts, c.from)
 	switch {
 	case k.Suspension.Is(h.object):
-		return judgment{actual: "it is suspended", since: h.since}
+		return evaluation{actual: "it is suspended", since: h.since}
 	case !k.IsReady(h.object):
 		ready := k.Ready(h.object)
-		return judgment{actual: strings.TrimSuffix("it is not ready: "+redact.Text(ready.Message), ": "), since: h.since}
+		return evaluation{actual: strings.TrimSuffix("it is not ready: "+redact.Text(ready.Message), ": "), since: h.since}
 	case c.Ready.Reconciliations > 0 && attempts > c.Ready.Reconciliations:
-		return judgment{actual: fmt.Sprintf("it is ready after %d reconciliations", attempts), since: h.since}
+		return evaluation{actual: fmt.Sprintf("it is ready after %d reconciliations", attempts), since: h.since}
 	}
 	return holds()
 }
 
-// pruned reports whether an object was deleted by the Flux object whose inventory had it. An object that
-// something else deletes remains in the inventory.
-func (r observer) pruned(c *check) judgment {
+// pruned reports whether the Flux object whose inventory contained an object has deleted it. An object
+// that was deleted otherwise remains in the inventory.
+func (r observer) pruned(c *check) evaluation {
 	h := r.hub.of(*c.Pruned)
 	if j, ok := unread(*c.Pruned, h); ok && len(h.deleted) == 0 {
 		return j
 	}
 	switch {
 	case h.object != nil:
-		return judgment{actual: "it exists", since: h.since}
+		return evaluation{actual: "it exists", since: h.since}
 	case h.last == nil:
-		return judgment{actual: "it has never existed"}
+		return evaluation{actual: "it has never existed"}
 	case count(h.deleted, c.from) == 0:
-		return judgment{actual: "it was deleted before the step", since: h.since}
+		return evaluation{actual: "it was deleted before the step", since: h.since}
 	}
 	owner, ok := controllers.Manager(h.last)
 	if !ok {
-		return judgment{actual: "it was deleted, but no Flux object had applied it", since: h.since}
+		return evaluation{actual: "it was deleted, but no Flux object had applied it", since: h.since}
 	}
 	by := r.hub.of(Ref{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name})
 	if slices.Contains(controllers.Managed(by.object), c.Pruned.target()) {
-		return judgment{actual: "it was deleted, but is still in the inventory of " + owner.String(), since: h.since}
+		return evaluation{actual: "it was deleted, but is still in the inventory of " + owner.String(), since: h.since}
 	}
 	return holds()
 }
 
-// corrected reports whether the changed fields have their former values again.
-func (r observer) corrected(c *check) judgment {
+// corrected reports whether the changed fields have been restored to their former values.
+func (r observer) corrected(c *check) evaluation {
 	h, j, ok := r.existing(c.Corrected.Object)
 	switch {
 	case !ok:
 		return j
 	case c.drift == nil:
-		return judgment{unknown: "it has not been changed"}
+		return evaluation{unknown: "it has not been changed"}
 	case kube.Older(h.object, c.drift.changed):
-		return judgment{actual: "the change has not been observed", since: h.since}
+		return evaluation{actual: "the change has not been observed", since: h.since}
 	}
 	left := differing(c.Corrected.Merge, c.drift.before, h.object, "")
 	if len(left) > 0 {
-		return judgment{actual: "it keeps the change of " + strings.Join(left, ", "), since: h.since}
+		return evaluation{actual: "the change to " + strings.Join(left, ", ") + " was not reverted", since: h.since}
 	}
 	return holds()
 }
@@ -271,7 +272,7 @@ func differing(patch map[string]any, a, b map[string]any, at string) []string {
 	return fields
 }
 
-func (r observer) event(c *check) judgment {
+func (r observer) event(c *check) evaluation {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
 	want := c.Event
@@ -292,9 +293,9 @@ func (r observer) event(c *check) judgment {
 		}
 	}
 	if r.hub.unheard != nil {
-		return judgment{unknown: r.hub.unheard.Error()}
+		return evaluation{unknown: r.hub.unheard.Error()}
 	}
-	return judgment{actual: among("events", others)}
+	return evaluation{actual: among("event", others)}
 }
 
 // maxOthers is the maximum number of other events or notifications that a failure shows.
@@ -303,13 +304,17 @@ const maxOthers = 5
 // among describes the other events or notifications that were received.
 func among(what string, others []string) string {
 	if len(others) == 0 {
-		return "it has none"
+		return "there is none"
 	}
-	shown := others[max(0, len(others)-maxOthers):]
-	return fmt.Sprintf("the last of %d other %s are %s", len(others), what, strings.Join(shown, "; "))
+	found := "only found " + output.Amount(len(others), "other "+what)
+	if len(others) > maxOthers {
+		others = others[len(others)-maxOthers:]
+		found += ", most recently"
+	}
+	return found + ": " + strings.Join(others, "; ")
 }
 
-func (r observer) notification(c *check) judgment {
+func (r observer) notification(c *check) evaluation {
 	want := c.Notification
 	var others []string
 	for _, n := range r.Sink.received(want.Provider, c.from) {
@@ -319,28 +324,28 @@ func (r observer) notification(c *check) judgment {
 		}
 		others = append(others, fmt.Sprintf("%s/%s/%s %s: %s", o.Kind, o.Namespace, o.Name, n.Reason, redact.Text(n.Message)))
 	}
-	return judgment{actual: among("notifications", others)}
+	return evaluation{actual: among("notification", others)}
 }
 
-func (r observer) committed(ctx context.Context, want *FilePattern) judgment {
+func (r observer) committed(ctx context.Context, want *FilePattern) evaluation {
 	text, found, err := r.Repository.file(ctx, want.File)
 	switch {
 	case err != nil:
-		return judgment{unknown: err.Error()}
+		return evaluation{unknown: err.Error()}
 	case !found:
-		return judgment{actual: "the file does not exist"}
+		return evaluation{actual: "the file does not exist"}
 	case !want.Content.Match(text):
-		return judgment{actual: "the content does not match"}
+		return evaluation{actual: "the content does not match"}
 	}
 	return holds()
 }
 
-// maxBlamed is the maximum number of root causes in a result.
-const maxBlamed = 3
+// maxCauses is the maximum number of root causes in a result.
+const maxCauses = 3
 
-// blame adds to the judgments about objects that do not exist why Flux objects are not ready: they may fail to apply the object.
-// A root cause is described once in a run.
-func (r observer) blame(ctx context.Context, checks []*check) {
+// addCauses explains missing objects with the root causes of Flux objects that are not ready, because they may fail to apply the
+// objects. A root cause is described once in a run.
+func (r observer) addCauses(ctx context.Context, checks []*check) {
 	interrupted := ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStepTimeout)
 	if interrupted || r.Failed == nil || !slices.ContainsFunc(checks, func(c *check) bool { return c.last.absent }) {
 		return
@@ -350,12 +355,12 @@ func (r observer) blame(ctx context.Context, checks []*check) {
 	causes := diagnose.Diagnoser{Client: r.Client, Home: r.Home, Now: r.Now()}.Failed(ctx, r.Failed()).Causes
 	for _, c := range checks {
 		if c.last.absent && len(causes) > 0 {
-			c.last.explain(r.describe(causes[:min(len(causes), maxBlamed)]))
+			c.last.explain(r.describe(causes[:min(len(causes), maxCauses)]))
 		}
 	}
 }
 
-// describe returns root causes as text, with the messages that it has not returned before.
+// describe returns root causes as text. Each message is included only once.
 func (r observer) describe(causes []diagnose.Cause) string {
 	var all []string
 	for _, cause := range causes {
@@ -368,8 +373,8 @@ func (r observer) describe(causes []diagnose.Cause) string {
 	return strings.Join(all, "; ")
 }
 
-// explain adds what is not ready to a judgment.
-func (j *judgment) explain(text string) {
+// explain adds the objects that are not ready to an evaluation.
+func (j *evaluation) explain(text string) {
 	if j.unknown != "" {
 		j.unknown += "; not ready: " + text
 	} else {
@@ -377,15 +382,15 @@ func (j *judgment) explain(text string) {
 	}
 }
 
-func (r observer) why(ctx context.Context, want *Why) judgment {
+func (r observer) why(ctx context.Context, want *Why) evaluation {
 	k, _ := want.Object.flux()
 	diagnoser := diagnose.Diagnoser{Client: r.Client, Home: r.Home, Now: r.Now()}
 	v, err := diagnoser.Object(ctx, k, want.Object.Namespace, want.Object.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return judgment{actual: "it does not exist"}
+		return evaluation{actual: "it does not exist"}
 	case err != nil:
-		return judgment{unknown: err.Error()}
+		return evaluation{unknown: err.Error()}
 	}
 	var roots []string
 	for _, c := range v.Causes {
@@ -397,39 +402,39 @@ func (r observer) why(ctx context.Context, want *Why) judgment {
 	}
 	switch {
 	case len(roots) > 0:
-		return judgment{actual: "it is " + strings.Join(roots, "; ")}
+		return evaluation{actual: "it is " + strings.Join(roots, "; ")}
 	case len(v.Unknown) > 0:
-		return judgment{unknown: strings.Join(v.Unknown, "; ")}
+		return evaluation{unknown: strings.Join(v.Unknown, "; ")}
 	case len(v.Progress) > 0:
-		return judgment{actual: "it is being reconciled"}
+		return evaluation{actual: "it is being reconciled"}
 	}
-	return judgment{actual: "it has no problem"}
+	return evaluation{actual: "it has no problem"}
 }
 
-// order reports whether objects became ready one after the other.
-func (r observer) order(c *check) judgment {
+// order reports whether objects became ready in the expected order.
+func (r observer) order(c *check) evaluation {
 	var last turn
 	var before Ref
 	for i, ref := range c.Order {
 		h, j, ok := r.existing(ref)
 		if !ok {
-			return judgment{actual: ref.String() + ": " + j.actual, unknown: j.unknown}
+			return evaluation{actual: ref.String() + ": " + j.actual, unknown: j.unknown}
 		}
 		k, _ := ref.flux()
 		// Later reconciliations of a ready object do not matter.
 		at := slices.DeleteFunc(slices.Clone(h.readied), func(t turn) bool { return t.moment <= c.from })
 		if last := len(h.readied) - 1; len(at) == 0 && last >= 0 && c.from == r.began {
-			at = h.readied[last:] // the head of an upgrade does not change the object
+			at = h.readied[last:] // the upgrade's head does not change the object
 		}
 		switch {
 		case !k.IsReady(h.object):
-			return judgment{actual: ref.String() + " is not ready", since: h.since}
+			return evaluation{actual: ref.String() + " is not ready", since: h.since}
 		case len(at) == 0:
-			return judgment{actual: ref.String() + " was ready before the step", since: h.since}
+			return evaluation{actual: ref.String() + " was ready before the step", since: h.since}
 		case i > 0 && at[0].before(last):
-			return judgment{actual: fmt.Sprintf("%s became ready before %s", ref, before)}
+			return evaluation{actual: fmt.Sprintf("%s became ready before %s", ref, before)}
 		case i > 0 && !last.before(at[0]):
-			return judgment{unknown: fmt.Sprintf("cannot determine whether %s or %s became ready first: the watch was interrupted", before, ref)}
+			return evaluation{unknown: fmt.Sprintf("cannot determine whether %s or %s became ready first: the watch was interrupted", before, ref)}
 		}
 		last, before = at[0], ref
 	}

@@ -49,7 +49,7 @@ func (o *observed) see(r Ref, object controllers.Object) {
 
 func (o *observed) lose(r Ref) { o.hub.set(o.Context(), r, nil, o.hub.of(r).object) }
 
-// expect checks the judgment of an assertion from a moment on: "" for one that holds.
+// expect checks the evaluation of an assertion from a moment on: "" for one that holds.
 func (o *observed) expect(e Expectation, from int, want string) {
 	o.Helper()
 	o.check(&check{Expectation: &e, from: from}, want)
@@ -57,7 +57,7 @@ func (o *observed) expect(e Expectation, from int, want string) {
 
 func (o *observed) check(c *check, want string) {
 	o.Helper()
-	j := o.judge(o.Context(), c)
+	j := o.evaluate(o.Context(), c)
 	got := j.actual
 	if j.unknown != "" {
 		got = "? " + j.unknown
@@ -230,9 +230,9 @@ func TestCorrected(t *testing.T) {
 	c.drift = &drift{before, changed}
 	o.check(c, "the change has not been observed")
 	o.see(settings, data("red", "more"))
-	o.check(c, "it keeps the change of data.color, data.more")
+	o.check(c, "the change to data.color, data.more was not reverted")
 	o.see(settings, data("blue", "more"))
-	o.check(c, "it keeps the change of data.more")
+	o.check(c, "the change to data.more was not reverted")
 	o.see(settings, data("blue", "unrelated"))
 	o.check(c, "")
 	o.lose(settings)
@@ -255,19 +255,19 @@ func TestEvent(t *testing.T) {
 		return p
 	}
 	want := func(p EventPattern) Expectation { p.Object = apps; return Expectation{Event: &p} }
-	o.expect(want(EventPattern{Reason: "Succeeded"}), 0, "it has none")
+	o.expect(want(EventPattern{Reason: "Succeeded"}), 0, "there is none")
 	event("Kustomization", "other", "Succeeded", "applied")
 	event("HelmRelease", "apps", "Succeeded", "applied")
-	o.expect(want(EventPattern{Reason: "Succeeded"}), 0, "it has none")
+	o.expect(want(EventPattern{Reason: "Succeeded"}), 0, "there is none")
 	event("Kustomization", "apps", "Progressing", "Succeeded")
-	o.expect(want(EventPattern{Reason: "Succeeded"}), 0, "the last of 1 other events are Progressing: Succeeded")
+	o.expect(want(EventPattern{Reason: "Succeeded"}), 0, "only found 1 other event: Progressing: Succeeded")
 	before := o.hub.mark()
 	event("Kustomization", "apps", "Succeeded", "applied revision 1")
 	o.expect(want(EventPattern{Reason: "Succeeded"}), before, "")
 	o.expect(want(EventPattern{Reason: "Succeeded", Type: "Normal", Message: pattern("revision [0-9]")}), 0, "")
-	o.expect(want(EventPattern{Reason: "Succeeded", Message: pattern("^revision")}), before, "the last of 1 other events are Succeeded: applied revision 1")
-	o.expect(want(EventPattern{Reason: "Succeeded", Type: "Warning"}), before, "the last of 1 other events are Succeeded: applied revision 1")
-	o.expect(want(EventPattern{Reason: "Succeeded"}), o.hub.mark(), "it has none")
+	o.expect(want(EventPattern{Reason: "Succeeded", Message: pattern("^revision")}), before, "only found 1 other event: Succeeded: applied revision 1")
+	o.expect(want(EventPattern{Reason: "Succeeded", Type: "Warning"}), before, "only found 1 other event: Succeeded: applied revision 1")
+	o.expect(want(EventPattern{Reason: "Succeeded"}), o.hub.mark(), "there is none")
 }
 
 func TestOrder(t *testing.T) {
