@@ -1,6 +1,10 @@
 package controllers
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // IsSecret reports whether the object is a Secret.
 func (i ID) IsSecret() bool { return i.is("", Secret) }
@@ -17,6 +21,11 @@ func (i ID) IsCRD() bool { return i.is("apiextensions.k8s.io", "CustomResourceDe
 // First reports whether kustomize-controller applies the object before others, which may depend on it.
 func (i ID) First() bool {
 	return i.IsNamespace() || i.IsCRD() || i.is("rbac.authorization.k8s.io", "ClusterRole")
+}
+
+// IsBuiltInGroup reports whether an API group is one of Kubernetes: it has no domain, or the domain k8s.io.
+func IsBuiltInGroup(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 func (i ID) is(group, kind string) bool {
