@@ -22,8 +22,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
-// memory is the soft memory limit: near it, the garbage collector trades CPU time for memory,
-// whatever the input is. GOMEMLIMIT overrides it.
+// memory is the soft memory limit, independent of the input: near the limit, the garbage collector
+// trades CPU time for memory. GOMEMLIMIT overrides it.
 const memory = 768 << 20
 
 // The version, Git commit and commit time of this program, set by the build. The Flux version that
@@ -79,7 +79,7 @@ func start(now func() time.Time, saveMemory func()) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process immediately
-	// A second SIGTERM does not, so that temporary files and sandboxes are removed: the program timeout,
+	// A second SIGTERM does not end the process, so that temporary files and sandboxes are removed: timeout(1),
 	// for example, sends two.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)

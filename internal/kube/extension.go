@@ -17,7 +17,7 @@ func (e *NotFluxKindError) Error() string {
 
 // Extension returns the row of a kind of a project that extends Flux, by its name as in Named. It requires permission to read
 // its CustomResourceDefinition.
-func (c *Client) Extension(ctx context.Context, word string) (controllers.Kind, error) {
+func Extension(ctx context.Context, c *Client, word string) (controllers.Kind, error) {
 	r, err := c.Discovery().Named(ctx, word)
 	if err != nil {
 		return controllers.Kind{}, err
@@ -37,7 +37,7 @@ func (c *Client) Extension(ctx context.Context, word string) (controllers.Kind, 
 
 // Extensions returns the kinds of projects that extend Flux, those whose CustomResourceDefinition has the label
 // app.kubernetes.io/part-of: flux. It reads the names of all such CustomResourceDefinitions and only those that are not of Flux.
-func (c *Client) Extensions(ctx context.Context) ([]controllers.Kind, error) {
+func Extensions(ctx context.Context, c *Client) ([]controllers.Kind, error) {
 	var names []string
 	err := c.Metadata(ctx, CRDs(), Selection{Labels: PartOfFlux}, func(o controllers.Object) {
 		name := controllers.Name(o)

@@ -178,7 +178,7 @@ var Kinds = []Kind{
 			{Field: "proxy", In: "v1", Instead: "proxySecretRef", Remedy: "create a Secret with the URL under the key address, and set spec.proxySecretRef"},
 		},
 		Examples:   Examples{Names: [2]string{"slack", "msteams"}},
-		Required:   "--type=<type>",
+		Required:   "--type=<type> --address=<url>",
 		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
 		Verbs: Get | Export | Suspend | Resume | Delete | Create, Suspension: suspendField, Static: noConditions,
 		Fetch:   Fetch{Address: "spec.address", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},

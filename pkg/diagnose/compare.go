@@ -113,7 +113,7 @@ func findSuspender(ctx context.Context, c *observe.Cluster, root *rules.Finding,
 	for _, m := range managedfields.Of(o) {
 		if m.Name == applier.Manager && m.Owns([]string{"f:spec", "f:suspend"}) {
 			root.Message += " by its manifest, which " + owner.String() + " applies"
-			root.Fixes = []string{fmt.Sprintf("remove .spec.suspend from the manifest of %s in the source of %s, whose next reconciliation would undo flux resume", root.Object, owner)}
+			root.Fixes = []string{fmt.Sprintf("remove .spec.suspend from the manifest of %s in the source of %s, which otherwise suspends it again at its next reconciliation", root.Object, owner)}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/inventory"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
@@ -33,7 +34,7 @@ func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (
 		return s.conclude(r), nil
 	case errors.Is(err, tree.ErrUnmanaged):
 		if s := d.begin(); !s.findApplier(ctx, &r, trace) {
-			if k, err := d.Client.Extension(ctx, word); err == nil {
+			if k, err := kube.Extension(ctx, d.Client, word); err == nil {
 				return d.extension(ctx, k, trace, word)
 			}
 			return s.conclude(r), nil

@@ -33,7 +33,7 @@ func TestReconcileFailing(t *testing.T) {
 	failsWith(f, `
 ✗ Kustomization NS/locked is not ready: ArtifactFailed: [^\n]*
 (◎ [^\n]*
-)*✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
+)*✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not ready
 ✗ 0 of 2 objects reconciled
   Root cause of both
     GitRepository/NS/locked: http://[^ ]+ rejects the credentials in Secret NS/wrong

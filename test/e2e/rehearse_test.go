@@ -118,7 +118,7 @@ func rehearseSame(sh *shell) {
 	}
 	text, _, err := sh.in(dir).try("flux", "rehearse", "--path=clusters/demo")
 	if want := "No differences between Flux 2.9.6 and 2.10.0"; err != nil || !strings.Contains(text, want) ||
-		exact < len(r.Controllers) && !strings.Contains(text, "did not run at the version of Flux 2.10.0: changes that are specific to these versions are unknown.") {
+		exact < len(r.Controllers) && !strings.Contains(text, "did not run in the version of Flux 2.10.0: changes specific to that version are unknown.") {
 		sh.t.Errorf("%v, want %q:\n%s", err, want, text)
 	}
 }

@@ -50,7 +50,7 @@ spec: {interval: 1h, sourceRef: {kind: GitRepository, name: push-config}, git: {
 		{
 			name: "rotated", nightly: true, args: args, root: "ImageUpdateAutomation/app", code: "source-authentication",
 			files: map[string]string{"settings.yaml": plainMap}, objects: "${DEFAULT}\n---\n" + git("rotated") + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: rotated}\nstringData: {username: dev, password: correct horse}\n",
-			says: []string{"correct the Secret that .spec.secretRef of GitRepository/${NS}/push-config names"}, never: []string{"push rejected", "ImageUpdateAutomation/${NS}/app to its name"},
+			says: []string{"correct the Secret in .spec.secretRef of GitRepository/${NS}/push-config"}, never: []string{"push rejected", "ImageUpdateAutomation/${NS}/app to its name"},
 			then: func(f *fixture) {
 				f.shell.run("flux", "wait", "source", "git", "push-config", "-n", f.namespace)
 				f.shell.run("kubectl", "-n", f.namespace, "patch", "secret", "rotated", "--type=merge", `-p={"stringData":{"password":"guessed"}}`)

@@ -28,7 +28,7 @@ func notificationFailures() []failure {
 		},
 		{
 			name: "provider-missing", nightly: true, args: []string{"alert", "app"}, root: "Provider/chat", code: "missing", says: []string{"it does not exist"},
-			given:   map[string]func(*fixture) string{"<type>": value("slack")},
+			given:   map[string]func(*fixture) string{"<type>": value("slack"), "<url>": value("https://hooks.example.com/services/x")},
 			objects: alert("app", "chat"),
 			fix: func(f *fixture) {
 				statusReports(f, "alert app", "Provider/"+f.namespace+"/chat: it does not exist")

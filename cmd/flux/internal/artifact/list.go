@@ -38,7 +38,7 @@ and revisions. Cosign signatures and attestations are not listed.`,
 		Example: `  # List all tags
   flux list artifacts oci://ghcr.io/org/manifests
 
-  # List the versions from 1.2
+  # List versions 1.2 and later
   flux list artifacts oci://ghcr.io/org/manifests --filter-semver='>=1.2.0'
 
   # Print the digest of a tag

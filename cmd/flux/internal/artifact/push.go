@@ -65,7 +65,7 @@ Credentials:
     --source https://github.com/org/app --revision "v1.2.0@sha1:$(git rev-parse HEAD)" -o json | jq -r .digest)
   cosign sign ghcr.io/org/manifests@$digest
 
-  # Push a reproducible artifact: equal files and flags produce equal digests
+  # Push a reproducible artifact: identical files and flags produce the same digest
   flux push artifact oci://ghcr.io/org/manifests:latest --path ./deploy --reproducible \
     --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
 
@@ -82,7 +82,7 @@ Credentials:
 	flags.StringVar(&o.source, "source", "", "URL of the source, e.g. of the Git repository")
 	flags.StringVar(&o.revision, "revision", "", "revision of the files, e.g. main@sha1:6f9a1b2c")
 	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "annotation for the artifact as key=value; can be repeated")
-	flags.BoolVar(&o.reproducible, "reproducible", false, "set the time of the artifact to 1970-01-01, so that equal files have the same digest")
+	flags.BoolVar(&o.reproducible, "reproducible", false, "set the creation time to 1970-01-01, so that identical files have the same digest")
 	flags.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack the targets of symbolic links instead of skipping the links")
 	flags.BoolVar(&o.debug, "debug", false, "print the requests to the registry")
 	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
@@ -112,7 +112,7 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 	}
 	if o.debug {
 		secrets := o.access.Wrap
-		o.access.Wrap = func(next http.RoundTripper) http.RoundTripper { return spoken(a.UI.Line, secrets(next)) }
+		o.access.Wrap = func(next http.RoundTripper) http.RoundTripper { return logged(a.UI.Line, secrets(next)) }
 	}
 	a.UI.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
 	line.Set("pushing")
@@ -161,15 +161,15 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	return annotations, errors.Join(wrong...)
 }
 
-// spoken returns a transport that prints the method, URL and status of requests, which contain no secrets.
-func spoken(say func(format string, args ...any), next http.RoundTripper) http.RoundTripper {
+// logged returns a transport that prints requests: the method, URL and status, which contain no secrets.
+func logged(print func(format string, args ...any), next http.RoundTripper) http.RoundTripper {
 	return web.Wrap(next, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		answer, err := next.RoundTrip(r)
-		status := "no answer"
+		response, err := next.RoundTrip(r)
+		status := "no response"
 		if err == nil {
-			status = answer.Status
+			status = response.Status
 		}
-		say("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
-		return answer, err
+		print("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
+		return response, err
 	})
 }

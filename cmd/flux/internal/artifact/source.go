@@ -44,7 +44,7 @@ func newPullKind(a *app.App, k controllers.Kind) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   k.Word + " [name]",
 		Short: "Unpack the artifact of " + kind + " into a directory",
-		Long: `Unpack the artifact of ` + kind + `, the files that the controllers use, into a
+		Long: `Unpack the artifact of ` + kind + ` (the files that the controllers use) into a
 directory. The directory is created if it does not exist; existing files are kept
 unless the artifact replaces them.
 

@@ -50,7 +50,7 @@ The command renders the Kustomizations and HelmReleases in a cluster directory
 
 Exceptions:
   --allow excludes rules. The annotation ` + audit.AllowAnnotation + ` excludes
-  rules for an object, and the file ` + audit.File + ` for patterns of objects.
+  rules for an object, and the file ` + audit.File + ` for matching objects.
   See flux help audit-rules for the rules.
 
 Output:
@@ -200,14 +200,14 @@ func report(a *app.App, o *options, results []*validate.Result) error {
 	return nil
 }
 
-// answer is the JSON and YAML output.
-type answer struct {
+// document is the JSON and YAML output.
+type document struct {
 	Clusters []*validate.Result `json:"clusters"`
 }
 
 func write(a *app.App, o *options, results []*validate.Result) error {
 	if o.format == "json" || o.format == "yaml" {
-		return a.Encode(o.format, answer{results})
+		return a.Encode(o.format, document{results})
 	}
 	screen, _ := a.Screen(false)
 	about := render.Report{Unknown: "Not audited", Checked: "audited", Rules: true, Describe: describe, Width: screen.Width}
@@ -216,7 +216,7 @@ func write(a *app.App, o *options, results []*validate.Result) error {
 			about.Failed = append(about.Failed, validate.Severity(s))
 		}
 	}
-	return render.Write(a.Answer(o.format), o.format, about, results)
+	return render.Write(a.Output(o.format), o.format, about, results)
 }
 
 // describe returns the summary of a rule and the reason for it.

@@ -105,8 +105,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) (err error) 
 	return write(a, o.format, r)
 }
 
-// owned are the flags of flux test that bisect sets itself.
-var owned = []string{"revision", "output", "o"}
+// reserved lists the flags of flux test that bisect sets itself.
+var reserved = []string{"revision", "output", "o"}
 
 // check returns an error for an invalid command line.
 func check(cmd *cobra.Command, o *options, args []string) error {
@@ -118,7 +118,7 @@ func check(cmd *cobra.Command, o *options, args []string) error {
 	}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		for _, flag := range owned {
+		for _, flag := range reserved {
 			if strings.HasPrefix(arg, "-") && name == flag {
 				return fmt.Errorf("%s is set by flux bisect for each test", arg)
 			}
@@ -127,7 +127,7 @@ func check(cmd *cobra.Command, o *options, args []string) error {
 	return nil
 }
 
-// history returns the commits from the good to the bad one.
+// history returns the commits from the good to the bad commit.
 func (o *options) history(ctx context.Context, clone *git.Clone) ([]plumbing.Hash, error) {
 	var ends []plumbing.Hash
 	for _, name := range []string{o.good, o.bad} {
@@ -150,7 +150,7 @@ func (o *options) history(ctx context.Context, clone *git.Clone) ([]plumbing.Has
 	return commits, err
 }
 
-// confirm tests the good or the bad commit of the command line.
+// confirm tests the commit of --good or --bad.
 func (t *tester) confirm(ctx context.Context, flag, name string, commit plumbing.Hash, want commitState) error {
 	verdict, err := t.test(ctx, commit)
 	found := t.outcomes[commit]

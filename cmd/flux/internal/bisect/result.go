@@ -59,7 +59,7 @@ func (t *tester) result(ctx context.Context, commits []plumbing.Hash, found bise
 		return r, err
 	}
 	r.Good = commitOf(info)
-	for _, i := range found.Suspects {
+	for _, i := range found.Candidates {
 		if info, err = t.clone.History().Describe(commits[i]); err != nil {
 			return r, err
 		}

@@ -14,15 +14,15 @@ const (
 type bisection struct {
 	// First is the index of the first bad commit, and Good the index of the last good one.
 	First, Good int
-	// Suspects are the skipped commits between Good and First, each of which may be the first bad
-	// one. Without suspects, First is the first bad commit.
-	Suspects []int
+	// Candidates are the skipped commits between Good and First, each of which may be the first bad
+	// one. Without candidates, First is the first bad commit.
+	Candidates []int
 	// Tested is the number of tests.
 	Tested int
 }
 
-// search bisects n commits, of which the first is good and the last is bad. Instead of a skipped commit it
-// tests the nearest untested one. It returns the error of a failed test.
+// search bisects n commits: the first one is good, the last one is bad. If a commit is skipped, search tests
+// the nearest untested one instead. It returns the error of a failed test.
 func search(n int, test func(i, left int) (commitState, error)) (bisection, error) {
 	r := bisection{First: n - 1}
 	skipped := map[int]bool{}
@@ -46,7 +46,7 @@ func search(n int, test func(i, left int) (commitState, error)) (bisection, erro
 		}
 	}
 	for i := r.Good + 1; i < r.First; i++ {
-		r.Suspects = append(r.Suspects, i)
+		r.Candidates = append(r.Candidates, i)
 	}
 	return r, nil
 }
@@ -64,7 +64,7 @@ func nearest(good, bad int, skipped map[int]bool) (int, bool) {
 	return 0, false
 }
 
-// steps returns the number of tests that bisecting the untested commits takes if none is skipped.
+// steps returns the number of tests required to bisect the untested commits if none is skipped.
 func steps(left int) int {
 	steps := 0
 	for ; left > 0; left /= 2 {

@@ -35,7 +35,7 @@ func TestSearch(t *testing.T) {
 	for n := 2; n <= 40; n++ {
 		for first := 1; first < n; first++ {
 			r := searched(t, n, first)
-			if r.First != first || r.Good != first-1 || len(r.Suspects) > 0 {
+			if r.First != first || r.Good != first-1 || len(r.Candidates) > 0 {
 				t.Errorf("%d of %d commits: %+v", first, n, r)
 			}
 			if steps := steps(n - 2); r.Tested > steps {
@@ -49,11 +49,11 @@ func TestSearch(t *testing.T) {
 func TestSearchSkips(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		n, first int
-		skipped  []int
-		suspects []int
-		good     int
-		bad      int
+		n, first   int
+		skipped    []int
+		candidates []int
+		good       int
+		bad        int
 	}{
 		"the middle":                   {16, 5, []int{7}, nil, 4, 5},
 		"the first bad one":            {16, 5, []int{5}, []int{5}, 4, 6},
@@ -66,8 +66,8 @@ func TestSearchSkips(t *testing.T) {
 		"nothing between":              {2, 1, nil, nil, 0, 1},
 	} {
 		r := searched(t, c.n, c.first, c.skipped...)
-		if !slices.Equal(r.Suspects, c.suspects) || r.Good != c.good || r.First != c.bad {
-			t.Errorf("%s: %+v, want %v between %d and %d", name, r, c.suspects, c.good, c.bad)
+		if !slices.Equal(r.Candidates, c.candidates) || r.Good != c.good || r.First != c.bad {
+			t.Errorf("%s: %+v, want %v between %d and %d", name, r, c.candidates, c.good, c.bad)
 		}
 	}
 }

@@ -26,8 +26,8 @@ import (
 const endTime = time.Minute
 
 // tester runs flux test for each commit, in a separate process and sandbox. Emptying a sandbox takes longer
-// than starting another one, because Kubernetes deletes namespaces slowly, and it could leave objects of the
-// previous commit behind.
+// than starting another one, because Kubernetes deletes namespaces slowly, and objects of the previous commit
+// could remain.
 type tester struct {
 	app      *app.App
 	clone    *git.Clone

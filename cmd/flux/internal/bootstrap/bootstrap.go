@@ -80,7 +80,7 @@ func (o *flags) add(fs *pflag.FlagSet) {
 	o.Manifests.Add(fs)
 	fs.StringVar(&o.branch, "branch", "main", "Git branch to commit to and to sync from")
 	fs.BoolVar(&o.tokenAuth, "token-auth", false, "authenticate the cluster with the password or token over HTTPS instead of an SSH deploy key")
-	fs.StringVar(&o.caFile, "ca-file", "", "path to CA certificates to trust in addition to those of the system")
+	fs.StringVar(&o.caFile, "ca-file", "", "path to CA certificates to trust in addition to the system certificates")
 	fs.StringVar(&o.secretName, "secret-name", app.DefaultNamespace, "name of the Secret with the Git credentials")
 	fs.BoolVar(&o.recurseSubmodules, "recurse-submodules", false, "fetch the submodules of the repository recursively")
 	fs.StringSliceVar(&o.sparseCheckout, "sparse-checkout", nil, "directories of the repository to check out (default: all)")

@@ -28,7 +28,7 @@ groups requires repository admin.`,
 	}
 }
 
-// giteaRow returns the row of Gitea and Forgejo.
+// giteaRow returns the hostRow for Gitea and Forgejo.
 func giteaRow() hostRow {
 	return hostRow{
 		word: "gitea", name: "Gitea or Forgejo", tokenEnv: "GITEA_TOKEN", hostname: "gitea.com",

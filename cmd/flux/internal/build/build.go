@@ -87,11 +87,11 @@ Secrets:
   flux build kustomization my-app --path ./apps/my-app \
     --kustomization-file ./clusters/production/my-app.yaml --dry-run
 
-  # Include the Kustomizations in the build, recursively
+  # Also build nested Kustomizations, recursively
   flux build kustomization flux-system --path ./clusters/production --recursive \
     --local-sources GitRepository/flux-system/flux-system=./
 
-  # Include Kustomizations and HelmReleases
+  # Also build nested Kustomizations and HelmReleases
   flux build kustomization flux-system --recursive --with-helm
 
   # Build several Kustomizations
@@ -163,8 +163,8 @@ func owns(t kinds.Target) func(*build.Result) bool {
 	}
 }
 
-// isNested reports whether the result of a later target has the objects of a target, because --recursive builds them as those
-// of a nested Kustomization. Of targets that apply each other, only the first one is printed.
+// isNested reports whether a later target already includes the objects of a target, because --recursive builds nested
+// Kustomizations. Of targets that apply each other, only the first one is printed.
 func isNested(results []*build.Result, targets []kinds.Target, i int) bool {
 	for j := i + 1; j < len(results); j++ {
 		if owns(targets[i])(results[j]) && !owns(targets[j])(results[i]) {
@@ -209,7 +209,7 @@ func printObjects(a *app.App, o *options, result *build.Result) error {
 		a.UI.Warning("secret values are masked (%d): print them with --show-secrets", masked)
 	}
 	if o.format == "json" {
-		return output.PrintObjects(a.Answer(o.format), o.format, items, false)
+		return output.PrintObjects(a.Output(o.format), o.format, items, false)
 	}
 	var b strings.Builder
 	for _, item := range items {

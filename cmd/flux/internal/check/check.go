@@ -86,7 +86,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	c := &checkup{
+	c := &checker{
 		app: a, required: required, named: o.named, report: newReport(),
 		rollout: &rollout.Waiter{Client: client, Namespace: namespace, AnyCause: true},
 	}
@@ -98,15 +98,15 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
-	failed := c.verdict(passed, o.strict)
+	failed := c.conclude(passed, o.strict)
 	if o.format == "" {
 		return failed
 	}
 	return errors.Join(a.Encode(o.format, c.report), failed)
 }
 
-// run performs the checks and returns the message for success.
-func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) {
+// run performs the checks and returns the success message.
+func (c *checker) run(ctx context.Context, pre bool) (passed string, err error) {
 	ui := c.app.UI
 	if err := c.prerequisites(); err != nil {
 		return "", err
@@ -128,8 +128,8 @@ func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) 
 	return "all checks passed", nil
 }
 
-// verdict sets the status of the report. With strict, warnings are failures.
-func (c *checkup) verdict(passed string, strict bool) error {
+// conclude sets the status of the report. With strict, warnings are failures.
+func (c *checker) conclude(passed string, strict bool) error {
 	warnings, failures := c.report.count()
 	switch {
 	case failures > 0:
@@ -149,7 +149,7 @@ func (c *checkup) verdict(passed string, strict bool) error {
 	return clierr.ErrReported
 }
 
-func (c *checkup) prerequisites() error {
+func (c *checker) prerequisites() error {
 	flux := c.flux()
 	constraint, supported, err := kube.Supports(c.server, flux.Kubernetes)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 // controllers checks the installed Deployments and reports required ones that are
 // missing.
-func (c *checkup) controllers(ctx context.Context) error {
+func (c *checker) controllers(ctx context.Context) error {
 	ui := c.app.UI
 	installed := map[string]*appsv1.Deployment{}
 	for name, d := range c.deployments {
@@ -55,7 +55,7 @@ func (c *checkup) controllers(ctx context.Context) error {
 }
 
 // installedController reports one Deployment and its images.
-func (c *checkup) installedController(d *appsv1.Deployment, problems map[string]rollout.Problem) {
+func (c *checker) installedController(d *appsv1.Deployment, problems map[string]rollout.Problem) {
 	r := result{Name: d.Name, Status: checkOK}
 	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 		r.Version = controllers.ImageTag(containers[0].Image)
@@ -82,7 +82,7 @@ func (c *checkup) installedController(d *appsv1.Deployment, problems map[string]
 }
 
 // controller adds a controller to the report and prints its line.
-func (c *checkup) controller(r result, d *appsv1.Deployment, format string, args ...any) {
+func (c *checker) controller(r result, d *appsv1.Deployment, format string, args ...any) {
 	result := controllerResult{result: r, Namespace: c.rollout.Namespace, Images: []string{}}
 	if d != nil {
 		for _, container := range d.Spec.Template.Spec.Containers {
@@ -93,7 +93,7 @@ func (c *checkup) controller(r result, d *appsv1.Deployment, format string, args
 	c.say(r.Status, format, args...)
 }
 
-func (c *checkup) await(ctx context.Context) (map[string]rollout.Problem, error) {
+func (c *checker) await(ctx context.Context) (map[string]rollout.Problem, error) {
 	err := c.rollout.Wait(ctx)
 	var notReady *rollout.NotReadyError
 	if err != nil && !errors.As(err, &notReady) {
@@ -110,7 +110,7 @@ func (c *checkup) await(ctx context.Context) (map[string]rollout.Problem, error)
 
 // missing returns the required controllers that are not installed: the ones that a flag selects, or
 // else the ones whose CRDs exist.
-func (c *checkup) missing(installed map[string]*appsv1.Deployment) []string {
+func (c *checker) missing(installed map[string]*appsv1.Deployment) []string {
 	var names []string
 	for _, controller := range controllers.All {
 		if _, there := installed[controller.Name]; there {
@@ -123,7 +123,7 @@ func (c *checkup) missing(installed map[string]*appsv1.Deployment) []string {
 	return names
 }
 
-func (c *checkup) defines(controller string) bool {
+func (c *checker) defines(controller string) bool {
 	return slices.ContainsFunc(c.crds, func(crd controllers.Object) bool {
 		return kube.Label(crd, kube.InstanceLabel) == c.rollout.Namespace && kube.Label(crd, "app.kubernetes.io/component") == controller
 	})

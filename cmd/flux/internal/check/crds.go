@@ -11,7 +11,7 @@ import (
 
 // definitions checks that the CRDs are served and that no object is stored in a
 // version that is no longer served.
-func (c *checkup) definitions() {
+func (c *checker) definitions() {
 	slices.SortFunc(c.crds, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
 	for _, crd := range c.crds {
 		r := result{Name: controllers.Name(crd), Status: checkOK}
@@ -58,9 +58,9 @@ func crdProblem(crd controllers.Object, stored []string) string {
 	return ""
 }
 
-// missingKinds returns the kinds whose CRDs the installed controllers require and that do not
-// exist. The CRDs are only known for embedded distributions.
-func (c *checkup) missingKinds() []controllers.Kind {
+// missingKinds returns the kinds whose CRDs do not exist although the installed controllers
+// require them. The required CRDs are only known for embedded distributions.
+func (c *checker) missingKinds() []controllers.Kind {
 	var missing []controllers.Kind
 	for _, k := range controllers.Kinds {
 		d := c.deployments[k.Controller]

@@ -12,7 +12,7 @@ import (
 
 // flux returns the distribution whose prerequisites are checked: the embedded one with the minor
 // version of the installed Flux, or else the default.
-func (c *checkup) flux() controllers.Distribution {
+func (c *checker) flux() controllers.Distribution {
 	if crd := c.find(kube.InstalledCRD); crd != nil {
 		if d, known := controllers.SameMinor(kube.Label(crd, kube.VersionLabel)); known {
 			return d
@@ -23,7 +23,7 @@ func (c *checkup) flux() controllers.Distribution {
 
 // distribution reports the installed version from the labels of a CRD that is
 // part of every installation.
-func (c *checkup) distribution() {
+func (c *checker) distribution() {
 	r := result{Name: "distribution", Status: checkOK}
 	crd := c.find(kube.InstalledCRD)
 	if crd == nil {
@@ -49,7 +49,7 @@ func (c *checkup) distribution() {
 }
 
 // upgrade reports a newer version that flux can install and that the Kubernetes version supports.
-func (c *checkup) upgrade() {
+func (c *checker) upgrade() {
 	installed, err := version.ParseSemantic(c.report.Distribution.Version)
 	if err != nil {
 		return // reported as unknown

@@ -12,7 +12,7 @@ import (
 )
 
 // operator checks the FluxInstances of flux-operator.
-func (c *checkup) operator(ctx context.Context) error {
+func (c *checker) operator(ctx context.Context) error {
 	if c.report.Distribution == nil || c.report.Distribution.ManagedBy != controllers.OperatorName {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (c *checkup) operator(ctx context.Context) error {
 }
 
 // instance reports whether a FluxInstance is ready.
-func (c *checkup) instance(k controllers.Kind, o controllers.Object) {
+func (c *checker) instance(k controllers.Kind, o controllers.Object) {
 	ready := k.Ready(o)
 	r := result{Name: k.IDOf(o).String(), Status: checkOK, Version: k.Result.String(o), Message: ready.Message}
 	switch {

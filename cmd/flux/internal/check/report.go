@@ -69,18 +69,18 @@ func (r checkReport) count() (warnings, failures int) {
 }
 
 // check adds a check to the report and prints its line.
-func (c *checkup) check(r result, format string, args ...any) {
+func (c *checker) check(r result, format string, args ...any) {
 	c.report.Checks = append(c.report.Checks, r)
 	c.say(r.Status, format, args...)
 }
 
 // crd adds a CustomResourceDefinition to the report and prints its line.
-func (c *checkup) crd(r result, format string, args ...any) {
+func (c *checker) crd(r result, format string, args ...any) {
 	c.report.CRDs = append(c.report.CRDs, r)
 	c.say(r.Status, format, args...)
 }
 
-func (c *checkup) say(status checkStatus, format string, args ...any) {
+func (c *checker) say(status checkStatus, format string, args ...any) {
 	switch status {
 	case checkOK:
 		c.app.UI.Success(format, args...)

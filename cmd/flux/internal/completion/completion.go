@@ -75,7 +75,7 @@ func NewCommand(a *app.App) *cobra.Command {
 			Args:                  cobra.NoArgs,
 			DisableFlagsInUseLine: true,
 			ValidArgsFunction:     cobra.NoFileCompletions,
-			RunE:                  func(cmd *cobra.Command, _ []string) error { return shell.write(cmd.Root(), a.Answer(shell.name)) },
+			RunE:                  func(cmd *cobra.Command, _ []string) error { return shell.write(cmd.Root(), a.Output(shell.name)) },
 		})
 	}
 	return cmd

@@ -32,7 +32,7 @@ func kustomization() creation.Builder {
   # Export the manifest to commit it to Git
   flux create kustomization app --source=OCIRepository/app --prune --export > app.yaml
 
-  # Apply another directory in the same way as an existing Kustomization
+  # Copy an existing Kustomization and change its path
   flux create kustomization app-staging --from=app --path=./deploy/staging --target-namespace=staging`,
 		Flags: []creation.Flag{
 			creation.Reference("source", "sourceRef", "source of the manifests as [KIND/]NAME[.NAMESPACE]; kinds: "+strings.Join(creation.ManifestSources, ", "),

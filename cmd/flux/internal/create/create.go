@@ -39,7 +39,7 @@ Files:
 	root.Example = `  # Apply a source and a Kustomization from a file, and wait until they are ready
   flux create -f app.yaml
 
-  # Apply an object that another command prints
+  # Apply the output of another command
   flux export kustomization app --context=staging | flux create -f - --context=production`
 	var files []string
 	root.Flags().StringSliceVarP(&files, "filename", "f", nil, "file with manifests to apply, '-' for standard input; can be repeated")
@@ -71,8 +71,8 @@ Files:
 	return root
 }
 
-// noFlagsFor returns the error for a subcommand that does not exist. For a kind whose fields have no
-// flags, the remedy is its manifest.
+// noFlagsFor returns the error for a subcommand that does not exist. For a kind without flags, the
+// remedy is to apply a manifest.
 func noFlagsFor(cmd *cobra.Command, args []string) error {
 	err := command.NoSubcommand(cmd, args)
 	if err == nil {
@@ -86,7 +86,7 @@ func noFlagsFor(cmd *cobra.Command, args []string) error {
 		if k.Source != nil && len(k.Source.Kinds) == 1 {
 			remedy = "a controller creates it: apply the manifest of its " + k.Source.Kinds[0] + " with 'flux create -f FILE'"
 		}
-		return hint.Errorf(remedy, "flux create has no flags for the fields of %s", controllers.Indefinite(k.Kind))
+		return hint.Errorf(remedy, "flux create has no flags for %s", controllers.Indefinite(k.Kind))
 	}
 	return err
 }

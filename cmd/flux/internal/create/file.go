@@ -28,7 +28,7 @@ const maxManifests = 10 << 20
 // namespaces before their contents.
 var others = map[string]int{"Namespace": 0, "ServiceAccount": 1, "RoleBinding": 1, "Secret": 1, "ConfigMap": 1}
 
-// lastKind is the order of Flux objects.
+// lastKind is the position of Flux objects in this order.
 const lastKind = 2
 
 // manifest is an object of a file.

@@ -48,7 +48,7 @@ to the permissions of the ClusterRole in these namespaces.`,
 	}
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.namespaces, "with-namespace", nil, "namespaces of the tenant")
-	fs.StringVar(&o.clusterRole, "cluster-role", "cluster-admin", "ClusterRole of the tenant in its namespaces")
+	fs.StringVar(&o.clusterRole, "cluster-role", "cluster-admin", "ClusterRole to bind to the ServiceAccounts of the tenant")
 	fs.StringVar(&o.account, "with-service-account", "", "name of the ServiceAccounts (default: the name of the tenant)")
 	fs.BoolVar(&o.skipNamespace, "skip-namespace", false, "do not create the namespaces")
 	complete.Flag(cmd, "with-namespace", creation.CompleteReferences(a, []string{"Namespace"}))

@@ -332,7 +332,7 @@ func checkMasked(a *app.App, o *options, values []shownVariable) error {
 		return nil
 	case !o.mask && !ui.IsTerminal(a.Out):
 		return hint.Errorf("print the real values with --reveal, or accept masked values with --mask-secrets",
-			"refusing to write masked values (%d from Secrets) where standard output is not a terminal", masked)
+			"masked values (%d from Secrets) are only written to a terminal", masked)
 	}
 	a.UI.Warning("values from Secrets are masked (%d): print them with --reveal", masked)
 	return nil

@@ -76,7 +76,7 @@ func (o *options) check(act *kinds.Act) error {
 // requireTerminal returns an error if the user cannot be prompted.
 func (o *options) requireTerminal(_ context.Context, act *kinds.Act) (end func(), err error) {
 	if !o.yes && !o.dryRun && !act.App.UI.Interactive() {
-		err = fmt.Errorf("deleting %s objects requires confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
+		err = fmt.Errorf("deleting %s objects requires confirmation: %w", act.Selection.Noun(), ui.ErrNoTerminal)
 	}
 	return func() {}, err
 }
@@ -147,7 +147,7 @@ func declined(err error) error {
 	return errors.New("nothing was deleted")
 }
 
-// preview reads each object and prints what is pruned with it. Missing objects are reported.
+// preview reads each object and prints the consequences of its deletion. Missing objects are reported.
 func (d *deletion) preview(ctx context.Context) error {
 	err := d.act.Each(func(t *objref.Target) (string, error) { return report.ResultFailed, t.Read(ctx, d.act.Client) })
 	d.act.Targets = slices.DeleteFunc(d.act.Targets, func(t objref.Target) bool { return t.Object == nil })

@@ -62,7 +62,7 @@ cluster access.`,
   flux deps kustomization my-app
   flux deps kustomization my-app --reverse
 
-  # Draw the graph, as a page with search and the failures or as a picture
+  # Write the graph as an HTML page with search and failures, or as an image
   flux deps -A -o html > deps.html
   flux deps -A -o svg > deps.svg
   flux deps -A -o dot | dot -Tpng > deps.png
@@ -137,7 +137,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 // a single object requires reading all objects.
 func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one bool) (*tree.Graph, []tree.Gap, error) {
 	if o.path != "" {
-		g, err := graphOfFolder(cmd.Context(), o.path, namespace)
+		g, err := graphOfDirectory(cmd.Context(), o.path, namespace)
 		return g, nil, err
 	}
 	client, err := a.Client()
@@ -156,8 +156,8 @@ func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one boo
 	return g, gaps, err
 }
 
-// graphOfFolder reads manifests and sets namespace on objects without one.
-func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, error) {
+// graphOfDirectory reads manifests and sets namespace on objects without one.
+func graphOfDirectory(ctx context.Context, path, namespace string) (*tree.Graph, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("--path %s is not a directory", path))
 	}
@@ -185,7 +185,7 @@ func depsAnswer(ctx context.Context, a *app.App, o *options, g *tree.Graph, tree
 	case "", "wide":
 		return depsText(a, o, trees())
 	default:
-		return depsDiagram(g).Draw(ctx, a.Answer(o.format), o.format, graphviz.New(a.Helpers))
+		return depsDiagram(g).Draw(ctx, a.Output(o.format), o.format, graphviz.New(a.Helpers))
 	}
 }
 
@@ -244,7 +244,7 @@ func cycleText(cycle []controllers.ID) string {
 // depsDiagram returns a diagram whose arrows point from dependencies to
 // dependents, the direction in which changes propagate.
 func depsDiagram(g *tree.Graph) diagram.Diagram {
-	d := diagram.Diagram{Title: "Dependencies", Caption: "Arrows point from objects to those that depend on them."}
+	d := diagram.Diagram{Title: "Dependencies", Caption: "Arrows point from an object to the objects that depend on it."}
 	for _, v := range g.Vertices {
 		if len(g.From(v.Object)) == 0 && len(g.To(v.Object)) == 0 {
 			continue

@@ -69,10 +69,10 @@ Output:
   flux diff kustomization my-app my-api
   flux diff ks -A -l team=blue
 
-  # Include the Kustomizations in the build
+  # Also diff nested Kustomizations
   flux diff kustomization flux-system --path ./clusters/production --recursive
 
-  # Include Kustomizations and HelmReleases
+  # Also diff nested Kustomizations and HelmReleases
   flux diff kustomization flux-system --path ./clusters/production --recursive --with-helm
 
   # Write a pull request comment without failing the pipeline
@@ -132,7 +132,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, several *kinds
 	return o.changes.Conclude(a, results, failed)
 }
 
-// compare compares one Kustomization. An object that is missing has no results with --ignore-not-found.
+// compare compares one Kustomization. With --ignore-not-found, a missing object has no results.
 func (o *options) compare(ctx context.Context, a *app.App, comparer *compare.Comparer, t kinds.Target) ([]*diff.Result, error) {
 	line := a.UI.Progress(a.Now, "reading Kustomization %s", t.Name)
 	defer line.Done()

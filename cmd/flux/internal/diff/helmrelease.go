@@ -40,7 +40,7 @@ Charts:
   # Use a local chart and additional values
   flux diff helmrelease my-app --chart ./charts/my-app --values ./new-values.yaml
 
-  # Show the changes of a HelmRelease file that may be new
+  # Diff a HelmRelease file, even if the HelmRelease does not exist yet
   flux diff helmrelease my-app --helmrelease-file ./apps/my-app.yaml --ignore-not-found
 
   # Write a pull request comment without failing the pipeline

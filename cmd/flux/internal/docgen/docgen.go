@@ -101,7 +101,7 @@ func writePage(cmd *cobra.Command, path, part, replacement string) error {
 	return os.WriteFile(filepath.Join(path, name), []byte(strings.Replace(page.String(), part, replacement, 1)), 0o644)
 }
 
-// writeManual writes manual pages. Their date is that of the commit, so that builds are reproducible.
+// writeManual writes manual pages with the date of the commit, so that builds are reproducible.
 func writeManual(root *cobra.Command, path string, build app.Build) error {
 	header := &doc.GenManHeader{Section: "1", Source: "flux " + build.Version, Manual: "flux", Date: &time.Time{}}
 	if build.Date != "" {

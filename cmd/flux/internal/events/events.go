@@ -265,7 +265,7 @@ func (q *query) print(found []event.Event) error {
 		for i, h := range found {
 			objects[i] = h.Object
 		}
-		return output.PrintObjects(q.app.Answer(q.options.format), q.options.format, output.Unstructured(objects), false, output.NoHeader(q.options.noHeader), app.Templates(q.app))
+		return output.PrintObjects(q.app.Output(q.options.format), q.options.format, output.Unstructured(objects), false, output.NoHeader(q.options.noHeader), app.Templates(q.app))
 	}
 	if len(found) == 0 {
 		q.app.UI.Line("No events found%s.", q.where())
@@ -305,7 +305,7 @@ func (q *query) list(ctx context.Context, scopes []eventScope, each func(event.E
 		if err == nil {
 			continue
 		}
-		if q.mayLack(scopes[i], err) {
+		if q.onlyUpstream(scopes[i], err) {
 			q.app.UI.Warning("no permission to list events in namespace %q: events of %s not included", scopes[i].namespace, strings.Join(scopes[i].subjects(), ", "))
 			continue
 		}
@@ -314,9 +314,9 @@ func (q *query) list(ctx context.Context, scopes []eventScope, each func(event.E
 	return nil
 }
 
-// mayLack reports whether an error affects only upstream objects in a
+// onlyUpstream reports whether an error affects only upstream objects in a
 // namespace that the user cannot read.
-func (q *query) mayLack(s eventScope, err error) bool {
+func (q *query) onlyUpstream(s eventScope, err error) bool {
 	return s.above && q.namespace != "" && s.namespace != q.subject.Namespace && apierrors.IsForbidden(err)
 }
 

@@ -99,7 +99,7 @@ func (q *query) walkUpstream(ctx context.Context, visit func(context.Context, []
 	err := up.walk(ctx, *q.subject, func(ctx context.Context, level []objref.Target) error {
 		scopes := scopesOf(level, above)
 		if above {
-			q.subjects = up.subjects // read with the first level
+			q.subjects = up.subjects // the first level has been read
 		}
 		above = true
 		return visit(ctx, scopes)
@@ -108,8 +108,8 @@ func (q *query) walkUpstream(ctx context.Context, visit func(context.Context, []
 }
 
 // concerns reports whether an event of an upstream object is relevant for the
-// subject: a Warning, or an event of a revision that the subject has
-// attempted. A fresh event may be of a revision that it attempts next.
+// subject: a Warning, or an event of a revision that the subject has attempted.
+// A fresh event may be of a revision that the subject attempts next.
 func (q *query) concerns(h event.Event, fresh bool) bool {
 	if h.Type == "Warning" {
 		return true

@@ -129,7 +129,7 @@ type eventWatcher struct {
 func (w *eventWatcher) take(ctx context.Context, r watchUpdate) error {
 	switch {
 	case r.ended != nil:
-		if ctx.Err() != nil || !w.mayLack(w.scopes[r.scope], r.ended) {
+		if ctx.Err() != nil || !w.onlyUpstream(w.scopes[r.scope], r.ended) {
 			return r.ended
 		}
 		w.app.Report(r.ended)
@@ -163,7 +163,7 @@ func (w *eventWatcher) begin() error {
 	event.Sort(first)
 	w.early = nil
 	if w.options.printsObjects() {
-		records, err := output.NewRecords(w.app.Answer(w.options.format), w.options.format, output.NoHeader(w.options.noHeader), app.Templates(w.app))
+		records, err := output.NewRecords(w.app.Output(w.options.format), w.options.format, output.NoHeader(w.options.noHeader), app.Templates(w.app))
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func refersToSecrets(k controllers.Kind) bool { return len(k.Secrets) > 0 }
 // check makes the action list the objects itself, so that they are printed while they are read.
 func check(act *kinds.Act) error {
 	act.Unlisted = true
-	if act.Options.AllNamespaces && len(act.What.Objects) > 0 {
+	if act.Options.AllNamespaces && len(act.Selection.Objects) > 0 {
 		return errors.New("names and --all-namespaces are mutually exclusive")
 	}
 	return nil
@@ -79,7 +79,7 @@ func check(act *kinds.Act) error {
 func (o *options) export(ctx context.Context, act *kinds.Act) error {
 	progress := exporting(act.App)
 	defer progress.Done()
-	out := newManifestWriter(act.App, act.Format, len(act.What.Objects) == 1)
+	out := newManifestWriter(act.App, act.Format, len(act.Selection.Objects) == 1)
 	p := &printer{out: out, written: func(n int) { progress.Count(n, 0) }}
 	if o.credentials {
 		p.secrets = newSecretReader(ctx, act.Client)
@@ -104,7 +104,7 @@ func exporting(a *app.App) *ui.Progress {
 
 // exportLists prints the objects of lists while they are read.
 func exportLists(ctx context.Context, act *kinds.Act, p *printer) error {
-	order := sequence.New(len(act.What.Kinds), p.add)
+	order := sequence.New(len(act.Selection.Kinds), p.add)
 	selected := kube.Selection{Namespace: act.Namespace, Labels: act.Options.Labels, Without: unexported()}
 	p.start(ctx, act.App)
 	err := act.ListKinds(ctx, func(place int, k controllers.Kind) kinds.List {
@@ -116,7 +116,7 @@ func exportLists(ctx context.Context, act *kinds.Act, p *printer) error {
 			})
 		})
 		if errors.Is(l.Err, sequence.ErrCutShort) {
-			l.Err = nil // the list before it has failed
+			l.Err = nil // an earlier list has failed
 		}
 		return l
 	})

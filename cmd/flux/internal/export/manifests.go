@@ -25,12 +25,12 @@ type manifestWriter struct {
 
 func newManifestWriter(a *app.App, format string, single bool) *manifestWriter {
 	if format == "json" {
-		list, _ := output.NewListWriter(a.Answer(format), format)
+		list, _ := output.NewListWriter(a.Output(format), format)
 		return &manifestWriter{list: list, single: single, one: func(o controllers.Object) error {
-			return output.PrintObjects(a.Answer(format), format, []unstructured.Unstructured{{Object: o}}, true)
+			return output.PrintObjects(a.Output(format), format, []unstructured.Unstructured{{Object: o}}, true)
 		}}
 	}
-	return &manifestWriter{documents: bufio.NewWriter(a.Answer(format))}
+	return &manifestWriter{documents: bufio.NewWriter(a.Output(format))}
 }
 
 func (w *manifestWriter) add(o controllers.Object) error {

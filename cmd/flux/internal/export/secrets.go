@@ -19,8 +19,8 @@ import (
 // ahead is the maximum number of objects that wait for their Secrets to be read.
 const ahead = 4 * app.Concurrency
 
-// printer prints objects in order, each followed by the Secrets that no object
-// before it refers to. The Secrets are read while further objects are listed, so
+// printer prints objects in order, each followed by the Secrets that no earlier
+// object refers to. The Secrets are read while further objects are listed, so
 // that neither all objects nor all Secrets are in memory.
 type printer struct {
 	out *manifestWriter
@@ -154,8 +154,8 @@ type reference struct {
 	optional bool
 }
 
-// references returns the Secrets that an object references, and starts reading those not referenced
-// before.
+// references returns the Secrets that an object references, and starts reading the ones that were not
+// referenced before.
 func (r *secretReader) references(o controllers.Object) []reference {
 	var refs []reference
 	for _, ref := range controllers.SecretsOf(o) {

@@ -246,7 +246,7 @@ func printKind(a *app.App, q *query, l listing) error {
 
 // printObjects prints a single object, or else a list.
 func (q *query) printObjects(a *app.App, entries []entry, single bool) error {
-	w := a.Answer(q.options.format)
+	w := a.Output(q.options.format)
 	if q.custom != nil {
 		return q.custom.Print(w, rowsOf(entries))
 	}

@@ -27,9 +27,9 @@ type query struct {
 	now       func() time.Time
 	options   *options
 	kinds     []controllers.Kind
-	several   bool   // the command lists several kinds, even if one is left
+	several   bool   // the command lists several kinds, even if only one is served
 	screen    bool   // a table is printed on a terminal
-	every     bool   // kinds that the cluster does not serve are left out
+	every     bool   // kinds that the cluster does not serve are skipped
 	namespace string // "" for all
 	// objects are the named objects, empty for all. An object without a namespace
 	// is searched in all namespaces.
@@ -141,11 +141,11 @@ func (q *query) named(k controllers.Kind) []objref.Target {
 
 // wants reports whether the query selects an object.
 func (q *query) wants(k controllers.Kind, o controllers.Object) bool {
-	return len(q.objects) == 0 || slices.ContainsFunc(q.objects, func(t objref.Target) bool { return is(t, k, o) })
+	return len(q.objects) == 0 || slices.ContainsFunc(q.objects, func(t objref.Target) bool { return refersTo(t, k, o) })
 }
 
-// is reports whether the target refers to an object. A target without a namespace matches any namespace.
-func is(t objref.Target, k controllers.Kind, o controllers.Object) bool {
+// refersTo reports whether the target refers to an object. A target without a namespace matches any namespace.
+func refersTo(t objref.Target, k controllers.Kind, o controllers.Object) bool {
 	return t.Kind.Kind == k.Kind && t.Name == controllers.Name(o) && (t.Namespace == "" || t.Namespace == controllers.Namespace(o))
 }
 
@@ -222,7 +222,7 @@ func (q *query) take(l *listing, shown []columns.Column, o controllers.Object) e
 	}
 	l.found++
 	for _, t := range q.objects {
-		if is(t, l.kind, o) {
+		if refersTo(t, l.kind, o) {
 			l.named = append(l.named, t)
 		}
 	}

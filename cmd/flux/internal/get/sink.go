@@ -24,7 +24,7 @@ type sink interface {
 
 func newSink(a *app.App, q *query) (sink, error) {
 	if q.printsObjects() {
-		records, err := output.NewRecords(a.Answer(q.options.format), q.options.format, output.NoHeader(q.options.noHeader), app.Templates(a))
+		records, err := output.NewRecords(a.Output(q.options.format), q.options.format, output.NoHeader(q.options.noHeader), app.Templates(a))
 		return recordSink{records: records}, err
 	}
 	headers := columns.Headers(columnsOf(q, q.kinds[0]))

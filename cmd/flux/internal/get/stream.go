@@ -15,7 +15,7 @@ type objectStream struct {
 // streamOf returns the stream of a query whose objects can be printed one by one,
 // else nil: templates, columns and --sort-by require all of them.
 func streamOf(a *app.App, q *query) *objectStream {
-	list, ok := output.NewListWriter(a.Answer(q.options.format), q.options.format)
+	list, ok := output.NewListWriter(a.Output(q.options.format), q.options.format)
 	if !ok || q.sorter != nil || q.single() {
 		return nil
 	}

@@ -151,7 +151,7 @@ func (w *watcher) take(ctx context.Context, r update) error {
 		}
 		w.listings[r.kind].err = r.ended
 		if w.sink != nil {
-			w.tell(r.ended)
+			w.reportUnwatched(r.ended)
 		}
 	default:
 		w.collect(r)
@@ -172,8 +172,8 @@ func (w *watcher) lost(ctx context.Context, err error) error {
 	return nil
 }
 
-// tell reports that a kind is not watched.
-func (w *watcher) tell(err error) {
+// reportUnwatched reports that a kind is not watched.
+func (w *watcher) reportUnwatched(err error) {
 	if !w.query.mayBeAbsent(err) {
 		w.beside(func() { w.Report(err) })
 	}
@@ -196,15 +196,15 @@ func (w *watcher) later() {
 	}
 }
 
-// tellAll reports the kinds that are not watched, in their order. It returns an
+// reportAllUnwatched reports the kinds that are not watched, in their order. It returns an
 // error if the cluster serves none of the kinds.
-func (w *watcher) tellAll() error {
+func (w *watcher) reportAllUnwatched() error {
 	missing := 0
 	for _, l := range w.listings {
 		if l.err == nil {
 			continue
 		}
-		w.tell(l.err)
+		w.reportUnwatched(l.err)
 		var absent *kube.MissingKindError
 		if errors.As(l.err, &absent) {
 			missing++
@@ -229,7 +229,7 @@ func (w *watcher) collect(r update) {
 
 // begin prints the first lists, with the changes since then.
 func (w *watcher) begin() error {
-	if err := w.tellAll(); err != nil {
+	if err := w.reportAllUnwatched(); err != nil {
 		return err
 	}
 	if w.open == 0 {

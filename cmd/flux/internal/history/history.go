@@ -71,7 +71,7 @@ func run(a *app.App, cmd *cobra.Command, format string, s kinds.Selection) error
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	targets := s.In(namespace)
-	return kinds.Answers[subject]{
+	return kinds.Reporter[subject]{
 		Format: printed(format), Listed: len(targets) > 1,
 		Read: func(i int) (subject, error) {
 			t := targets[i]

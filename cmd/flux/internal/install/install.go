@@ -119,8 +119,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// apply applies the objects and waits for the controllers. It returns results only on request,
-// because each requires a request.
+// apply applies the objects and waits for the controllers. It returns the results only if
+// results is set, because each one requires an API request.
 func apply(ctx context.Context, a *app.App, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, results bool) ([]report.ChangeResult, error) {
 	a.UI.Action("installing components in %s namespace", set.Namespace)
 	var applied []report.ChangeResult

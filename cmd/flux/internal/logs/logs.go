@@ -249,7 +249,7 @@ func manyLogs(err error) error {
 // logStream returns the writer for standard output. Human-readable lines may be colored.
 func logStream(a *app.App, o *options) io.Writer {
 	if o.format == "json" {
-		return a.Answer("lines")
+		return a.Output("lines")
 	}
 	return a.Out
 }

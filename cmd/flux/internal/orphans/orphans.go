@@ -27,13 +27,13 @@ func NewCommand(a *app.App) *cobra.Command {
 	several := &kinds.Several{}
 	cmd := &cobra.Command{
 		Use:   "orphans",
-		Short: "List objects that Flux has applied and no longer manages",
-		Long: `List objects that Flux has applied and no longer manages: their owner labels name
-a Kustomization, HelmRelease, ResourceSet or FluxInstance that does not exist, or
-whose inventory does not contain them. Flux does not delete these objects; -o wide
-shows the reasons and the commands that delete them. Nothing is changed.
+		Short: "List objects that Flux has applied but no longer manages",
+		Long: `List objects that Flux has applied but no longer manages: their owner labels
+refer to a Kustomization, HelmRelease, ResourceSet or FluxInstance that does not
+exist, or that does not list them in its inventory. Flux does not delete these
+objects; -o wide shows the reasons and the deletion commands. Nothing is changed.
 
-All kinds of the cluster are checked. --all-namespaces includes cluster-scoped
+All kinds in the cluster are checked. --all-namespaces includes cluster-scoped
 objects. Objects with owner references, objects that are being deleted, and
 objects that other controllers created, such as Endpoints with labels of their
 Service, are not listed. If the owner is not ready, is being deleted, has no
@@ -42,7 +42,7 @@ inventory or applies objects to another cluster, the result is undetermined.
 Objects that Flux in another cluster applies to this one are listed, because
 their owner does not exist here.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess:      "there are no orphans except those that an annotation keeps",
+			clierr.ExitSuccess:      "there are no orphans, except objects kept by annotations",
 			clierr.ExitFailed:       "there are orphans",
 			clierr.ExitUndetermined: "undetermined: a kind could not be listed, the inventory of an owner is incomplete, or the command line is invalid",
 		}.Annotations(),
@@ -56,7 +56,7 @@ their owner does not exist here.`,
   # List the orphans of a team
   flux orphans -A -l team=blue
 
-  # Print the commands that delete orphans, except those that are kept
+  # Print the commands that delete orphans, except kept ones
   flux orphans -A -o json | jq -r '.orphans[] | select(.kept | not) | .remove'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -97,8 +97,8 @@ func run(a *app.App, cmd *cobra.Command, several *kinds.Several, format string) 
 	return summary(a, result, namespace)
 }
 
-// answer is the JSON and YAML output.
-type answer struct {
+// document is the JSON and YAML output.
+type document struct {
 	Orphans []orphans.Orphan `json:"orphans"`
 	Unknown []string         `json:"unknown,omitempty"`
 }
@@ -106,7 +106,7 @@ type answer struct {
 func write(a *app.App, format string, r *orphans.Result) error {
 	switch format {
 	case "json", "yaml":
-		result := answer{Orphans: append([]orphans.Orphan{}, r.Orphans...), Unknown: r.Undetermined}
+		result := document{Orphans: append([]orphans.Orphan{}, r.Orphans...), Unknown: r.Undetermined}
 		for _, gap := range r.Gaps {
 			result.Unknown = append(result.Unknown, observe.Unread(gap.Resource, gap.Err))
 		}
@@ -185,7 +185,7 @@ func summary(a *app.App, r *orphans.Result, namespace string) error {
 	}
 	text := "no orphans among %s in %s"
 	if kept > 0 {
-		text = fmt.Sprintf("no orphans except %s that annotations keep, among %%s in %%s", output.Amount(kept, "object"))
+		text = fmt.Sprintf("no orphans among %%s in %%s, except %s kept by annotations", output.Amount(kept, "object"))
 	}
 	a.UI.Success(text, checked, where)
 	return nil

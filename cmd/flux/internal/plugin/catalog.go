@@ -16,11 +16,11 @@ import (
 
 // installed returns the Finder for the environment of this process.
 func installed(a *app.App) plugin.Finder {
-	return plugin.Finder{Folder: folder(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
+	return plugin.Finder{Folder: pluginDirectory(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
 }
 
-// folder returns the plugin directory, or "" without a home directory.
-func folder(a *app.App) string {
+// pluginDirectory returns the plugin directory, or "" without a home directory.
+func pluginDirectory(a *app.App) string {
 	if folder := a.Env(plugin.FolderVariable); folder != "" {
 		if absolute, err := filepath.Abs(folder); err == nil {
 			return absolute

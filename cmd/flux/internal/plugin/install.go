@@ -89,9 +89,9 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 	return folder.Install(ctx, catalog, r)
 }
 
-// changePlugins returns the plugin directory of commands that change it.
+// changePlugins returns the plugin directory for commands that change it.
 func changePlugins(a *app.App) (plugin.Folder, error) {
-	path := folder(a)
+	path := pluginDirectory(a)
 	if path == "" {
 		return plugin.Folder{}, hint.Errorf("set "+plugin.FolderVariable+" to a directory", "cannot determine the plugin directory: no home directory")
 	}
@@ -134,7 +134,7 @@ func newPluginUpdate(a *app.App) *cobra.Command {
 		Aliases: []string{"upgrade"},
 		Short:   "Update installed plugins",
 		Long: `Update a plugin, or all plugins that "flux plugin install" installed, to the
-latest versions in the catalog. After an error the installed version is kept.`,
+latest versions in the catalog. If an update fails, the installed version is kept.`,
 		Example: `  # Update all plugins
   flux plugin update
 

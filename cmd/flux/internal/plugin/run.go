@@ -28,7 +28,7 @@ import (
 // pluginLine is a command line that runs a plugin.
 type pluginLine struct {
 	plugin plugin.Plugin
-	// before has the flags before the name, after the arguments of the plugin.
+	// before contains the flags before the name, after contains the arguments of the plugin.
 	before, after []string
 }
 
@@ -60,8 +60,8 @@ func Run(ctx context.Context, a *app.App, root *cobra.Command, args []string) (h
 	return true, err
 }
 
-// parsePluginLine returns the plugin that a command line specifies. Without one, word is the first
-// word unless it is a command.
+// parsePluginLine returns the plugin that a command line specifies. If there is none, word is the first
+// word, unless that is a command.
 func parsePluginLine(a *app.App, root *cobra.Command, args []string) (line pluginLine, word string, ok bool) {
 	i := firstWord(root.PersistentFlags(), args)
 	if i == len(args) || slices.ContainsFunc(args[:i], isHelpOrVersion) {
@@ -111,8 +111,8 @@ func firstWord(flags *pflag.FlagSet, args []string) int {
 // passed in its environment.
 func forwardedFlags() []string { return []string{"kubeconfig", "context", "namespace", "cache-dir"} }
 
-// pluginEnvironment returns the environment of a plugin: that of this process,
-// with the flags before the plugin's name.
+// pluginEnvironment returns the environment of a plugin: the environment of this
+// process, with the flags before the plugin's name.
 func pluginEnvironment(a *app.App, root *cobra.Command, line pluginLine) ([]string, error) {
 	flags := root.PersistentFlags()
 	if err := root.ParseFlags(line.before); err != nil {
@@ -140,7 +140,7 @@ func pluginEnvironment(a *app.App, root *cobra.Command, line pluginLine) ([]stri
 // fail.
 func forward(a *app.App, flags *pflag.FlagSet, explicit bool) ([]string, error) {
 	env := a.Environ()
-	// flux in the plugin prefers these variables to the kubeconfig.
+	// If the plugin runs flux, these variables take precedence over the kubeconfig.
 	for _, name := range []string{"context", "namespace"} {
 		if f := flags.Lookup(name); f.Changed {
 			env = setVariable(env, "FLUX_"+strings.ToUpper(name), f.Value.String())
@@ -233,8 +233,8 @@ func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
 }
 
 // Complete completes a plugin's name or arguments. It returns false for built-in commands. Plugins
-// in the plugin directory complete their own arguments; other programs on PATH must not run without
-// a request by the user.
+// in the plugin directory complete their own arguments; other programs on PATH must not run unless
+// the user runs them.
 func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []string) bool {
 	if len(args) < 2 {
 		return false
@@ -249,7 +249,7 @@ func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []strin
 		return false
 	}
 	answer := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveError)
-	if filepath.Dir(line.plugin.Path) == folder(a) {
+	if filepath.Dir(line.plugin.Path) == pluginDirectory(a) {
 		if env, err := pluginEnvironment(a, root, line); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, complete.Timeout)
 			defer cancel()

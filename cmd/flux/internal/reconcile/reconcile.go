@@ -84,7 +84,7 @@ func (o *options) check(act *kinds.Act) error {
 	switch {
 	case o.Once && !o.Wait:
 		return errors.New("--once and --wait=false are mutually exclusive: the object is suspended again after the result")
-	case o.failed && len(act.What.Objects) > 0:
+	case o.failed && len(act.Selection.Objects) > 0:
 		return errors.New("names and --failed are mutually exclusive")
 	case o.failed:
 		act.Options.All = act.Options.Labels == ""
@@ -114,7 +114,7 @@ func (o *options) reconcilable(act *kinds.Act) []objref.Target {
 		return false
 	})
 	if len(left) == 0 && o.failed && act.Incomplete == nil {
-		act.App.UI.Success("no %s has failed", act.What.One())
+		act.App.UI.Success("no %s has failed", act.Selection.One())
 	}
 	return left
 }

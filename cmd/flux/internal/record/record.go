@@ -77,7 +77,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		return fmt.Errorf("invalid --tail %d: must not be negative", o.tail)
 	}
 	if o.output == "-" && ui.IsTerminal(a.Out) {
-		return hint.Errorf("redirect standard output, or write a file with -o FILE", "refusing to write the recording to a terminal")
+		return hint.Errorf("redirect standard output, or write a file with -o FILE", "the recording is not written to a terminal")
 	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {

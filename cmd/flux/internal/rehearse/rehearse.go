@@ -119,11 +119,11 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if err := write(a, o.format, report); err != nil {
 		return err
 	}
-	return verdict(a, report)
+	return exitError(a, report)
 }
 
-// verdict returns the error that sets the exit code for a report.
-func verdict(a *app.App, report *rehearse.Report) error {
+// exitError returns the error that sets the exit code for a report.
+func exitError(a *app.App, report *rehearse.Report) error {
 	switch report.Result {
 	case rehearse.Different:
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}

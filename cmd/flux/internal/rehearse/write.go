@@ -18,7 +18,7 @@ import (
 // Report formats other than text.
 var formats = []string{"json", "yaml", "html", "github"}
 
-// headings are the headings of the levels.
+// headings lists the levels with their headings.
 var headings = []struct {
 	level rehearse.Level
 	text  string
@@ -118,7 +118,7 @@ func conclusion(r *rehearse.Report) string {
 		sentence = fmt.Sprintf("The upgrade from Flux %s to %s could not be rehearsed completely.", r.From, r.To)
 	}
 	if others > 0 {
-		sentence += fmt.Sprintf(" %d of %s did not run at the version of Flux %s: changes that are specific to these versions are unknown.",
+		sentence += fmt.Sprintf(" %d of %s did not run in the version of Flux %s: changes specific to that version are unknown.",
 			others, output.Amount(len(r.Controllers), "controller"), r.To)
 	}
 	return sentence

@@ -64,7 +64,7 @@ func TestWrite(t *testing.T) {
 			"HelmRepository", "not ready with either version", "slow",
 		}
 		if format != "json" && format != "yaml" {
-			wanted = append(wanted, "Breaks", "Migrate", "Could not check", "1 of 2 controllers did not run at the version of Flux 2.10.0", "suspend")
+			wanted = append(wanted, "Breaks", "Migrate", "Could not check", "1 of 2 controllers did not run in the version of Flux 2.10.0", "suspend")
 		}
 		for _, want := range wanted {
 			if !strings.Contains(out.String(), want) {
@@ -89,7 +89,7 @@ func TestVerdict(t *testing.T) {
 		a := app.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now)
 		got := 0
 		var code *clierr.ExitCodeError
-		if errors.As(verdict(a, &rehearse.Report{Result: result}), &code) {
+		if errors.As(exitError(a, &rehearse.Report{Result: result}), &code) {
 			got = code.Code
 		}
 		if got != want {
@@ -106,7 +106,7 @@ func TestConclusion(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	exact.Controllers = append(exact.Controllers, rehearse.Controller{})
-	want := "No differences between Flux 2.9.6 and 2.10.0 in 3 objects. 1 of 2 controllers did not run at the version of Flux 2.10.0: changes that are specific to these versions are unknown."
+	want := "No differences between Flux 2.9.6 and 2.10.0 in 3 objects. 1 of 2 controllers did not run in the version of Flux 2.10.0: changes specific to that version are unknown."
 	if got := conclusion(exact); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -35,11 +35,11 @@ printed and the recording is served until Ctrl-C.
 Output:
   Commands show the state, including ages, at the time of the recording.
   Requests for data that was not recorded fail, and never return "not found":
-  the data of Secrets and ConfigMaps, files of artifacts, metrics, and objects
+  the data of Secrets and ConfigMaps, artifact files, metrics, and objects
   that Flux does not apply. "flux why" therefore lists the drift of ready
   resources under "Could not check".`,
 		Annotations: command.Exits{
-			command.OtherExit: "the exit code of the command", clierr.ExitInterrupted: "interrupted, which ends a replay without a command",
+			command.OtherExit: "the exit code of the command", clierr.ExitInterrupted: "interrupted, the normal end of a replay without a command",
 		}.Annotations(),
 		Example: `  # Explain what was not ready
   flux replay cluster.flux.gz -- flux why

@@ -76,7 +76,7 @@ func resume(ctx context.Context, act *kinds.Act, wait bool) error {
 	if act.Listed {
 		act.Targets = slices.DeleteFunc(act.Targets, func(t objref.Target) bool { return !t.Kind.Suspension.Is(t.Object) })
 		if len(act.Targets) == 0 && act.Incomplete == nil {
-			act.App.UI.Success("no %s is suspended", suspendable(act.What))
+			act.App.UI.Success("no %s is suspended", suspendable(act.Selection))
 		}
 	}
 	return requests.Run(ctx, act, requests.Options{Resume: true, Wait: wait})
@@ -85,11 +85,11 @@ func resume(ctx context.Context, act *kinds.Act, wait bool) error {
 // selectExpired selects all objects in the scope of --expired. Without a kind, these include the kinds of
 // flux-operator, whose suspensions would otherwise never expire.
 func selectExpired(act *kinds.Act) error {
-	if len(act.What.Objects) > 0 {
+	if len(act.Selection.Objects) > 0 {
 		return hint.Errorf("specify only kinds, such as ks,hr, or none", "names and --expired are mutually exclusive")
 	}
-	if act.What.Word == kinds.EveryWord {
-		act.What.Kinds = slices.DeleteFunc(slices.Clone(controllers.Known), func(k controllers.Kind) bool { return !k.Has(controllers.Resume) })
+	if act.Selection.Word == kinds.EveryWord {
+		act.Selection.Kinds = slices.DeleteFunc(slices.Clone(controllers.Known), func(k controllers.Kind) bool { return !k.Has(controllers.Resume) })
 	}
 	act.Options.All, act.MayBeEmpty = true, true
 	return nil

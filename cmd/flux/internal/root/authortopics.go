@@ -4,7 +4,7 @@ package root
 func pullRequestsTopic() string {
 	return `How flux diff --base compares pull requests, without cluster access: it builds
 the Kustomizations and HelmReleases in the cluster directory (--path) at two
-revisions of the repository, renders those that the change affects, and compares
+revisions of the repository, renders only the affected ones, and compares
 the objects.
 
 Revisions:
@@ -50,7 +50,7 @@ changed, restarted, recreated or deleted, Helm releases, and failures.
 
 Prediction:
   flux diff --base --timeline predicts the order without a cluster. All objects
-  are rendered, not only those that the change affects. The order follows from
+  are rendered, not only the affected ones. The order follows from
   dependsOn, wait and the objects that define each other. The timeline includes
   objects that are deleted before their replacement exists, and updates that
   fail because a field is immutable. Changes in the same step happen in any
@@ -96,11 +96,11 @@ Secrets:
   kustomize-controller decrypts the data.
 
 Test files:
-  flux test runs the test files of the repository (*.fluxtest.yaml), or those in
-  its arguments, after the first reconciliation. They test how the controllers
-  handle commits, other changes and faults; the sandbox receives notifications
-  and image updates. Each step has a separate timeout. docs/test-files.md
-  describes the format.
+  flux test runs the test files of the repository (*.fluxtest.yaml), or the test
+  files in its arguments, after the first reconciliation. They test how the
+  controllers handle commits, other changes and faults; the sandbox receives
+  notifications and image updates. Each step has a separate timeout.
+  docs/test-files.md describes the format.
 
 Pull requests:
   With --base, flux test reconciles the base, then the head, and then runs the
@@ -126,7 +126,7 @@ Checks:
 
 CRDs:
   CRDs come from the repository and its charts. If the repository does not
-  contain the Flux CRDs, those of --flux-version or of the FluxInstance are
+  contain the Flux CRDs, the CRDs of --flux-version or the FluxInstance are
   used (see "flux help flux-operator"). Without either, only values that all
   supported Flux versions reject are errors; other violations and unknown fields
   are listed as not validated.
@@ -158,7 +158,7 @@ func diagnosisTopic() string {
 Namespace or cluster:
   flux why checks the Flux resources of all namespaces and the controllers, or
   with --namespace the Flux resources of that namespace. Problems are grouped by
-  root cause; those that block most resources come first. With several root
+  root cause; causes that block most resources come first. With several root
   causes, descriptions are shortened to 10 lines unless --verbose is set.
 
 Resources:
@@ -176,7 +176,7 @@ Progress:
   Resources that have been reconciling for less than a minute, or for less than
   the wait time of their controller, are listed as progress, not as problems.
   Deletions are not problems for the first half minute. If the controller is in
-  a crash loop, both are problems.
+  a crash loop, all of these count as problems.
 
 JSON and YAML:
   healthy     true if no problem was found

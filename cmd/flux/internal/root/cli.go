@@ -37,7 +37,7 @@ operate it from a terminal or a pipeline.`,
   # Fetch the latest commit and apply it
   flux reconcile kustomization flux-system --with-source`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, including that of one of several objects",
+			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, even for only one of several objects",
 			clierr.ExitInterrupted: "interrupted by Ctrl-C or SIGTERM",
 		}.Annotations(),
 		Version:       a.Build.Version,
@@ -74,17 +74,17 @@ var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "vers
 // applySettings sets the flags that are not on the command line from the
 // environment and the configuration file.
 func applySettings(a *app.App, cmd *cobra.Command) error {
-	a.Settings = config.Apply(cmd.Root().PersistentFlags(), a.Env)
+	a.SettingsErr = config.Apply(cmd.Root().PersistentFlags(), a.Env)
 	words := strings.Fields(cmd.CommandPath())
 	switch {
 	case len(words) == 1 || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd):
 		return nil
 	case slices.Contains(withoutSettings, words[1]):
-		if words[1] != "version" || a.Settings != nil {
+		if words[1] != "version" || a.SettingsErr != nil {
 			return nil
 		}
-	case a.Settings != nil:
-		return a.Settings
+	case a.SettingsErr != nil:
+		return a.SettingsErr
 	case a.Global.Timeout <= 0:
 		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: must be greater than 0", a.Global.Timeout)
 	}

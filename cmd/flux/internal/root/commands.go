@@ -50,7 +50,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/why"
 )
 
-// The groups of the help of flux.
+// The command groups in the help of flux.
 const (
 	groupInstall   = "install"
 	groupInspect   = "inspect"

@@ -169,7 +169,7 @@ func TestReconcileFailsWithTheDependency(t *testing.T) {
 	got := flux(t.Context(), s.Server, "reconcile", "ks", "apps", "infra", "--timeout", "30s")
 	for _, want := range []string{
 		"✗ Kustomization flux-system/infra is not ready: BuildFailed: no such folder",
-		"✗ Kustomization flux-system/apps is not ready: its dependency Kustomization flux-system/infra is not",
+		"✗ Kustomization flux-system/apps is not ready: its dependency Kustomization flux-system/infra is not ready",
 	} {
 		if got.Code != 1 || !strings.Contains(got.Err, want) {
 			t.Errorf("%q is not in %+v", want, got)

@@ -20,9 +20,9 @@ const (
 	// hintTimeout bounds the requests for one hint, because the command has
 	// already failed.
 	hintTimeout = 2 * time.Second
-	// hintsMax is the number of hints of one command.
+	// hintsMax is the maximum number of hints of one command.
 	hintsMax = 5
-	// namespacesMax is the number of namespaces that a hint lists.
+	// namespacesMax is the maximum number of namespaces in a hint.
 	namespacesMax = 3
 )
 
@@ -49,7 +49,7 @@ func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) str
 	}
 }
 
-// namespacesWith returns the namespaces that have an object of the name.
+// namespacesWith returns the namespaces that have an object with the name.
 func namespacesWith(ctx context.Context, client *kube.Client, e *objref.NotFoundError) []string {
 	found := metadataOf(ctx, client, e.AllKinds(), kube.Selection{Name: e.Target.Name}, controllers.Namespace)
 	slices.Sort(found)

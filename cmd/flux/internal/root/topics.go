@@ -38,7 +38,7 @@ func isTopic(cmd *cobra.Command) bool {
 	return cmd.HasParent() && cmd.IsAdditionalHelpTopicCommand() && !cmd.Hidden
 }
 
-// Width of help topics, and indentation of lists of variables.
+// The width of help topics, and the indentation of variable lists.
 const (
 	topicWidth     = 80
 	variableIndent = 2
@@ -51,8 +51,8 @@ over the configuration file.
 
 Flags from variables and the configuration file:
   ` + strings.Join(config.Variables(), "\n  ") + `
-      The global flag of the same name, such as --timeout for FLUX_TIMEOUT.
-      Credentials, server addresses and TLS verification have no variable.
+      The global flag with the same name, such as --timeout for FLUX_TIMEOUT.
+      Credentials, server addresses and TLS verification cannot be set this way.
   FLUX_CONFIG
       Path to the configuration file: YAML with the names of these flags as
       keys, such as "timeout: 10m". Default: flux/config.yaml in
@@ -96,7 +96,7 @@ Credentials:
   AWS_EC2_METADATA_DISABLED=false, GCE_METADATA_HOST
       Use the metadata service of the machine for AWS and for Google Cloud.
   SOPS_GCP_KMS_ENDPOINT, SOPS_GCP_KMS_UNIVERSE_DOMAIN
-      Other servers of Google Cloud KMS.
+      Endpoint and domain of Google Cloud KMS, instead of the default.
   AZURE_TOKEN_CREDENTIALS, AZURE_AUTHORITY_HOST
       Kind of Azure credentials, for example AzureCLICredential (default: from
       the other variables of Azure), and the server that issues tokens.
@@ -189,7 +189,7 @@ Formats of -o, --output for commands that list objects, such as get and events:
   custom-columns=HEADER:PATH,…
       A table, such as NAME:.metadata.name,URL:.spec.url.
   kyaml
-      YAML as a subset with explicit quotes and brackets.
+      A YAML subset with explicit quotes and brackets.
 
 With more than one object, templates are applied to a List: use .items, or
 '{range .items[*]}…{end}'. Other commands list their formats in their help. The
@@ -226,7 +226,7 @@ FluxInstance:
 
 ResourceSet:
   The templates in spec.resources, spec.resourcesTemplate and spec.steps are
-  executed with each set of inputs: those in spec.inputs, and those of static
+  executed with each set of inputs, from spec.inputs and from the static
   ResourceSetInputProviders in the repository.
 
   Providers of other types read their inputs from a Git host, a registry or a
@@ -251,9 +251,9 @@ On a cluster:
 
 Values that differ on a cluster:
   inputs.id of static providers, which the operator derives from their UID, and
-  the checksums that fluxcd.controlplane.io/checksumFrom requests. Both stay the
-  same until something changes. Objects that copy a ConfigMap or Secret that is
-  not in the repository are rendered without its data.
+  the checksums that fluxcd.controlplane.io/checksumFrom requests: flux derives
+  both from the repository. Objects that copy a ConfigMap or Secret that is not
+  in the repository are rendered without its data.
 `
 }
 
@@ -296,7 +296,8 @@ flux get also filters by status. An object is listed if it matches all filters:
   --kind KIND,…                     objects of these kinds
 
 The namespace is --namespace, else FLUX_NAMESPACE, FLUX_SYSTEM_NAMESPACE or
-flux-system. --ns-follows-kube-context selects that of the kubeconfig context.
+flux-system. --ns-follows-kube-context selects the namespace of the kubeconfig
+context.
 
 Kind names are case-insensitive. FAMILY/NAME, as in source/git/my-app, and
 PLURAL.GROUP, as in alerts.notification.toolkit.fluxcd.io, are also accepted.
@@ -352,9 +353,9 @@ func clustersTopic() string {
 Selection:
   --context a,b             the contexts a and b
   --context 'prod-*'        contexts that match a pattern
-  --context 'prod-*,^*-eu'  the same without those that match another pattern
+  --context 'prod-*,^*-eu'  contexts that match only the first pattern
   --context '^test'         all contexts except test
-  --context production      a group of the configuration file:
+  --context production      a group in the configuration file:
       context-groups:
       - {name: production, contexts: ["prod-*", "^prod-test"]}
 

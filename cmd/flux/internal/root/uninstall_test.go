@@ -69,7 +69,7 @@ func TestUninstallShowsThePlanAndChangesNothing(t *testing.T) {
   ServiceAccount/flux-system/source-controller
   GitRepository/web/app
   CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io
-  Namespace/flux-system, with everything in it
+  Namespace/flux-system and everything in it
 ⚠️ GitRepository/web/app has finalizers of other controllers, which must remove them: example.com/hold
 ✗ no terminal to confirm the removal of Flux
   skip the prompt with --yes; nothing was removed

@@ -59,7 +59,7 @@ func wrapped(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// usage returns the usage of a command. Unlike cobra's, flags that a command inherits from its verb
+// usage returns the usage of a command. Unlike in cobra, flags that a command inherits from its verb
 // are grouped with its own flags, and the global flags (30 lines in each help text) are replaced by
 // a reference to flux options.
 func usage(cmd *cobra.Command, width int) string {
@@ -148,8 +148,8 @@ const (
 	outputFlags    flagGroup = "Output Flags"
 )
 
-// groupOf returns the group of a flag. A row for the command or its verb has
-// precedence over the row of the flag alone.
+// groupOf returns the group of a flag. A row for the command or its verb
+// takes precedence over a row for the flag alone.
 func groupOf(cmd *cobra.Command, flag string) flagGroup {
 	words := strings.Fields(cmd.CommandPath())[1:]
 	for n := len(words); n >= 0; n-- {

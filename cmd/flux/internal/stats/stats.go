@@ -161,7 +161,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		case errors.As(s.err, &absent):
 			missing++
 			if o.format == "" {
-				there = append(there, s) // Flux 2.9 prints all rows, also on a default installation
+				there = append(there, s) // Flux 2.9 prints all rows, even on a default installation
 			}
 		case ctx.Err() != nil || clierr.Unreachable(s.err):
 			return s.err

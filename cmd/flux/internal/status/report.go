@@ -60,10 +60,10 @@ type eventReport struct {
 }
 
 func statusReportOf(s situation) statusReport {
-	verdict := report.VerdictOf(s.Result)
+	result := report.DiagnosisOf(s.Result)
 	r := statusReport{
 		Healthy: s.well() && len(s.unknown) == 0, Object: report.LinkOf(s.Link), Sources: []report.Link{}, Needs: []report.Vertex{}, NeededBy: []report.Vertex{},
-		Events: []eventReport{}, Cases: verdict.Cases, Unapplied: s.commits.Report(), Unknown: s.unknown,
+		Events: []eventReport{}, Cases: result.Cases, Unapplied: s.commits.Report(), Unknown: s.unknown,
 		Timing: timingReport{report.Duration(s.timing.Interval), report.Duration(s.timing.Retry), report.Duration(s.timing.Last.Took), report.TimeOrNil(s.timing.Failed.At), report.TimeOrNil(s.timing.Next)},
 	}
 	for _, link := range s.Sources {

@@ -37,12 +37,12 @@ dependencies and dependents, its inventory and its last events.
 Selection:
   NAME alone selects the Kustomization of that name, else the HelmRelease, else
   a resource of any other Flux kind. Select several resources by KIND/NAME, by
-  KIND,KIND NAME, by labels, or kinds in all namespaces.
+  KIND,KIND NAME, by labels (-l), or by kind in all namespaces (-A).
 
 Output:
-  Use "flux why" to find objects in the inventory that were changed outside Flux
-  (drift), are also applied by another resource, or contain values encrypted
-  with SOPS: they are not reported. Checks that could not run are listed.`,
+  Checks that could not run are listed. Use "flux why" to find drift, objects
+  that another resource also applies, and values encrypted with SOPS in the
+  inventory: flux status does not report them.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the resource is ready, nothing blocks new changes, and all objects in its inventory exist",
 			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
@@ -159,7 +159,7 @@ func run(a *app.App, cmd *cobra.Command, several *kinds.Several, format string, 
 	}
 	line := a.UI.Progress(a.Now, "reading %s", all[0].ref.Name)
 	defer line.Done()
-	return kinds.Answers[situation]{
+	return kinds.Reporter[situation]{
 		Format: format, Listed: several.Lists() || len(all) > 1,
 		Read: func(i int) (situation, error) {
 			s, err := readSituation(ctx, report.Diagnoser(a, client), all[i].kinds, all[i].ref.NamespaceOr(namespace), all[i].ref.Name)
@@ -196,7 +196,7 @@ func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Resu
 // determined returns the error that sets the exit code: 1 if there is a problem, 2 if a part could
 // not be checked.
 func (s situation) determined(err error) error {
-	if err = answered(err, s.well()); err == nil && len(s.unknown) > 0 {
+	if err = exitError(err, s.well()); err == nil && len(s.unknown) > 0 {
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	}
 	return err
@@ -238,7 +238,7 @@ func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controller
 	return s, nil
 }
 
-// likeliest reads the object from the first kind that has one.
+// likeliest reads the object of the most common kind with this name.
 func likeliest(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
 	k, o, err := d.Find(ctx, kinds[:first], namespace, name)
@@ -273,9 +273,9 @@ func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	return all
 }
 
-// answered returns the error that sets the exit code of a command that printed
+// exitError returns the error that sets the exit code of a command that printed
 // its output.
-func answered(err error, well bool) error {
+func exitError(err error, well bool) error {
 	if err == nil && !well {
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	}

@@ -52,7 +52,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux suspend ks/my-app hr/my-app
   flux suspend ks,hr --all -n apps
 
-  # Suspend all objects in the cluster, and print the names of those that failed
+  # Suspend all objects in the cluster, and print the names of failed ones
   flux suspend all -A --reason "change freeze" -o json | jq -r '.[] | select(.error) | .name'`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&o.reason, "reason", "", "reason for the suspension, shown by get -o wide and removed by resume")
@@ -64,7 +64,7 @@ func NewCommand(a *app.App) *cobra.Command {
 				o.until, err = expiration(o.until, act.App.Now())
 				return err
 			},
-			Begin: o.askUser,
+			Begin: o.requestUser,
 			Do: func(ctx context.Context, act *kinds.Act) error {
 				return act.Each(func(t *objref.Target) (string, error) { return o.suspend(ctx, act, t) })
 			},
@@ -75,7 +75,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// expiration returns the time of the value of --until in RFC 3339, or "" without one.
+// expiration converts the value of --until to RFC 3339, or returns "" if it is empty.
 func expiration(value string, now time.Time) (string, error) {
 	if value == "" {
 		return "", nil
@@ -146,15 +146,15 @@ func orNull(text string) any {
 // userTime is the timeout of the request for the user name.
 const userTime = 2 * time.Second
 
-// askUser requests the user name and returns a function that ends the request. If the server does not respond
-// in time or does not support the request, the name is that of the user in the kubeconfig.
-func (o *options) askUser(ctx context.Context, act *kinds.Act) (end func(), err error) {
+// requestUser requests the user name and returns a function that ends the request. If the server does not
+// respond in time or does not support the request, the name of the kubeconfig user is used.
+func (o *options) requestUser(ctx context.Context, act *kinds.Act) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, userTime)
 	var name string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Users without permission for the request have a name in the kubeconfig.
+		// Without permission for this request, the name of the kubeconfig user is used.
 		name, _ = act.Client.Access().WhoAmI(ctx)
 	}()
 	o.user = func() string {

@@ -54,10 +54,10 @@ Sources:
 
 Output:
   The report lists the Flux resources in the order in which they became ready,
-  root causes, objects with two owners or in no inventory, and warnings of the
-  API server, such as those about deprecated API versions. With --base, it also
-  has a timeline of the changes. Test files (*.fluxtest.yaml) run after the
-  first reconciliation, which --timeout limits.`,
+  root causes, objects with two owners or in no inventory, and API server
+  warnings, such as deprecations. With --base, it also has a timeline of the
+  changes. Test files (*.fluxtest.yaml) run after the first reconciliation;
+  --timeout limits only the first reconciliation.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "all Flux resources are ready and all assertions hold; suspended resources, their missing Secrets, warnings and objects in no inventory do not change the exit code",
 			clierr.ExitFailed:       "a resource is not ready, an assertion fails, or two owners apply an object with different contents",
@@ -166,8 +166,8 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 }
 
 // report runs the sandbox and the tests, and shows the steps: on one line on a terminal, else once each. ctx
-// limits the first reconciliation, all the tests.
-func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite.Suite) (report *examine.Report, err error) {
+// limits the first reconciliation, testContext limits the tests.
+func report(ctx, testContext context.Context, a *app.App, r *testrun.Run, s *suite.Suite) (report *examine.Report, err error) {
 	line := a.UI.Progress(a.Now, "testing")
 	defer line.Done()
 	last := ""
@@ -186,10 +186,10 @@ func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite.Suite
 		}
 		return nil, err
 	}
-	if report, err = examine.Run(all, r); err != nil {
+	if report, err = examine.Run(testContext, r); err != nil {
 		return nil, err
 	}
-	results, err := s.Run(all, r)
+	results, err := s.Run(testContext, r)
 	if err != nil {
 		return nil, err
 	}

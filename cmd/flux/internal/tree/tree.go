@@ -51,7 +51,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux tree %[1]s %[2]s --failed`},
 			{Text: `  # Show only inventories, as Flux 2.9 does
   flux tree %[1]s %[2]s --depth inventory`},
-			{Text: `  # Write a page with a diagram, search and the failures
+			{Text: `  # Write an HTML page with a diagram, search and failures
   flux tree %[1]s %[2]s -o html > %[2]s.html`},
 		},
 		Flags:     o.add,
@@ -176,15 +176,15 @@ func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, op
 func printTree(ctx context.Context, a *app.App, root *tree.Node, format string, options tree.Options) error {
 	switch {
 	case format == "json" && options.InventoryOnly:
-		return tree.InventoryJSON(a.Answer(format), root)
+		return tree.InventoryJSON(a.Output(format), root)
 	case format == "yaml" && options.InventoryOnly:
-		return tree.InventoryYAML(a.Answer(format), root)
+		return tree.InventoryYAML(a.Output(format), root)
 	case format == "json":
-		return tree.JSON(a.Answer(format), root)
+		return tree.JSON(a.Output(format), root)
 	case format == "yaml":
-		return tree.YAML(a.Answer(format), root)
+		return tree.YAML(a.Output(format), root)
 	case slices.Contains(diagram.Formats(), format):
-		return treeDiagram(root).Draw(ctx, a.Answer(format), format, graphviz.New(a.Helpers))
+		return treeDiagram(root).Draw(ctx, a.Output(format), format, graphviz.New(a.Helpers))
 	case options.Status:
 		style := treeview.Style(a)
 		style.Fold = format == "wide"
@@ -196,7 +196,7 @@ func printTree(ctx context.Context, a *app.App, root *tree.Node, format string, 
 
 // treeDiagram returns a diagram with a box for each node of the tree.
 func treeDiagram(root *tree.Node) diagram.Diagram {
-	d := diagram.Diagram{Title: root.Object.String(), Caption: "Arrows point from objects to those that they manage."}
+	d := diagram.Diagram{Title: root.Object.String(), Caption: "Arrows point from an object to the objects that it manages."}
 	var add func(n *tree.Node, parent string)
 	add = func(n *tree.Node, parent string) {
 		id := strconv.Itoa(len(d.Boxes)) // an object may occur several times

@@ -120,7 +120,7 @@ func resourcesOf(receiver controllers.Object) []string {
 
 // missesResource reports whether the webhook responded with 500 because a resource of the Receiver does not exist.
 func (t *triggering) missesResource(ctx context.Context, err error) bool {
-	if t.absent.Name != "" { // found before the retries ended
+	if t.absent.Name != "" { // detected during the retries
 		return true
 	}
 	var rejected *webhook.StatusError

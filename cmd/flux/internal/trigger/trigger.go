@@ -70,10 +70,10 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receiver [name]",
 		Short: "Call the webhook of a Receiver",
-		Long: `Call the webhook of a Receiver like the service that sends its events, to
-reconcile its resources. The type, path and token are read from the Receiver and
-its Secret, and the request is sent through the Kubernetes API. With --url, and
---token if the type requires it, no cluster access is needed, e.g. in CI.`,
+		Long: `Call the webhook of a Receiver, as a Git host or registry would, to reconcile
+the resources of the Receiver. The type, path and token are read from the
+Receiver and its Secret, and the request is sent through the Kubernetes API. With
+--url, and --token if the type requires it, no cluster access is needed.`,
 		Example: `  # Call the webhook of a Receiver in the cluster
   flux trigger receiver app
 

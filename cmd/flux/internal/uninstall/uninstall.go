@@ -37,7 +37,7 @@ are kept.
 
 Output:
   -o json and -o yaml print a list of the objects with kind, namespace, name and
-  result: deleted, or failed with an error. With --dry-run, each of them has the
+  result: deleted, or failed with an error. With --dry-run, each object has the
   field dryRun.`,
 		Example: `  # Show what would be removed
   flux uninstall --dry-run
@@ -159,7 +159,7 @@ func confirm(ctx context.Context, a *app.App, plan *uninstall.Plan) error {
 		a.UI.Line("  %s", t)
 	}
 	if plan.RemovesNamespace() {
-		a.UI.Line("  Namespace/%s, with everything in it", plan.Namespace)
+		a.UI.Line("  Namespace/%s and everything in it", plan.Namespace)
 	}
 	plan.WarnOfFinalizers(a.UI)
 	yes, err := a.Confirm(ctx, "Remove these objects?")

@@ -110,7 +110,7 @@ Output:
 	fs := cmd.Flags()
 	o.Add(a, cmd, "validate")
 	fs.BoolVar(&o.sandbox, "sandbox", false, "also run a server-side dry run in a temporary sandbox (adds a few seconds per cluster)")
-	fs.StringToStringVar(&o.gates, "feature-gates", nil, "feature gates of the API server of --sandbox, e.g. Name=true,Other=false")
+	fs.StringToStringVar(&o.gates, "feature-gates", nil, "API server feature gates with --sandbox, e.g. Name=true,Other=false")
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "accept objects without a known schema")
 	command.AddOutput(fs, &o.format, "output format", render.Formats()...)
 	return cmd
@@ -154,7 +154,7 @@ func write(a *app.App, format, kubernetes string, results []*validate.Result) er
 	screen, _ := a.Screen(false)
 	about := render.Validation()
 	about.Width = screen.Width
-	return render.Write(a.Answer(format), format, about, results)
+	return render.Write(a.Output(format), format, about, results)
 }
 
 // conclude prints the totals and returns the error that sets the exit code.

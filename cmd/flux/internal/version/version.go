@@ -71,8 +71,8 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.client && o.format == "json" && a.Build.Commit != "" {
-		// YAML omits them, because scripts for Flux 2.9 treat every key next to the controllers as a
-		// component.
+		// YAML omits these entries, because scripts for Flux 2.9 treat every key next to the
+		// controllers as a component.
 		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date}, entry{"go", runtime.Version()})
 	}
 	if o.client {
@@ -136,7 +136,7 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 // notInstalled returns an error that suggests the namespace in which Flux is installed.
 func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
 	remedy := "install it with 'flux install'; 'flux version --client' does not require a cluster"
-	// Users without permission to list CRDs get the general hint.
+	// Without permission to list CRDs, the general hint is printed.
 	if crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD); err == nil {
 		remedy = cmp.Or(installflags.ElsewhereHint(crd, namespace), remedy)
 	}

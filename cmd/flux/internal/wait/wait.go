@@ -101,8 +101,8 @@ func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 
 func (o *options) check(act *kinds.Act) error {
 	act.MayBeEmpty = o.state == reconcile.Deleted
-	if act.What.Every && o.state == reconcile.Suspended {
-		act.What.Kinds = slices.DeleteFunc(act.What.Kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
+	if act.Selection.Every && o.state == reconcile.Suspended {
+		act.Selection.Kinds = slices.DeleteFunc(act.Selection.Kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
 	}
 	switch {
 	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
@@ -118,7 +118,7 @@ func (o *options) check(act *kinds.Act) error {
 	case o.state != reconcile.Ready && (o.revision != "" || o.children):
 		return errors.New("--revision and --children require --for ready")
 	}
-	for _, k := range act.What.Kinds {
+	for _, k := range act.Selection.Kinds {
 		_, ok := reconcile.RevisionPath(k)
 		switch {
 		case o.revision != "" && !ok:

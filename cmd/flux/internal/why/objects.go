@@ -46,31 +46,31 @@ func explain(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	}
 	line := a.UI.Progress(a.Now, "checking")
 	defer line.Done()
-	return kinds.Answers[answer]{
+	return kinds.Reporter[diagnosis]{
 		Format: o.format, Listed: len(refs) > 1,
-		Read: func(i int) (answer, error) {
-			v, err := verdict(ctx, report.Diagnoser(a, client), refs[i])
+		Read: func(i int) (diagnosis, error) {
+			v, err := diagnosisOf(ctx, report.Diagnoser(a, client), refs[i])
 			if err != nil {
-				return answer{}, err
+				return diagnosis{}, err
 			}
-			return answer{v, report.UnappliedCommits(ctx, v.Facts)}, nil
+			return diagnosis{v, report.UnappliedCommits(ctx, v.Facts)}, nil
 		},
-		Print: func(i int, v answer) error {
+		Print: func(i int, v diagnosis) error {
 			line.Done()
-			return printVerdict(a, v.Result, refs[i], diagnose.Scope{}, v.commits)
+			return printDiagnosis(a, v.Result, refs[i], diagnose.Scope{}, v.commits)
 		},
-		Encoded: func(i int, v answer) any {
+		Encoded: func(i int, v diagnosis) any {
 			line.Done()
 			result := encoded(v.Result, v.commits)
 			result.Object = objectOf(refs, i)
 			return result
 		},
-		Exit: func(v answer) error { return determined(nil, v.Result) },
+		Exit: func(v diagnosis) error { return determined(nil, v.Result) },
 	}.Run(cmd.Context(), a, len(refs), nil)
 }
 
-// answer is the diagnosis of an object.
-type answer struct {
+// diagnosis is the diagnosis of an object with its unapplied commits.
+type diagnosis struct {
 	diagnose.Result
 	commits report.Unapplied
 }

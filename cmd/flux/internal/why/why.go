@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// rootCausesShown is how many root causes are reported in full without --all.
+// rootCausesShown is the number of root causes that are reported in full without --all.
 const rootCausesShown = 20
 
 type options struct {
@@ -118,7 +118,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	line := a.UI.Progress(a.Now, "checking")
-	verdict, err := report.Diagnoser(a, client).Everything(ctx, scope)
+	result, err := report.Diagnoser(a, client).Everything(ctx, scope)
 	line.Done()
 	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
 		return interrupted // a partial report could contain another root cause
@@ -126,16 +126,16 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := checked(o, scope, verdict); err != nil {
+	if err := checked(o, scope, result); err != nil {
 		return err
 	}
-	commits := report.UnappliedCommits(ctx, verdict.Facts)
+	commits := report.UnappliedCommits(ctx, result.Facts)
 	if o.format != "" {
-		err = a.Encode(o.format, encoded(verdict, commits))
+		err = a.Encode(o.format, encoded(result, commits))
 	} else {
-		err = printVerdict(a, verdict, objref.Ref{}, scope, commits)
+		err = printDiagnosis(a, result, objref.Ref{}, scope, commits)
 	}
-	return determined(err, verdict)
+	return determined(err, result)
 }
 
 // checked returns an error if a scope contains no Flux resources.
@@ -158,8 +158,8 @@ func checked(o *options, scope diagnose.Scope, v diagnose.Result) error {
 }
 
 // encoded returns the JSON and YAML output for a diagnosis.
-func encoded(v diagnose.Result, commits report.Unapplied) report.Verdict {
-	result := report.VerdictOf(v)
+func encoded(v diagnose.Result, commits report.Unapplied) report.Diagnosis {
+	result := report.DiagnosisOf(v)
 	result.Unapplied = commits.Report()
 	return result
 }
@@ -178,7 +178,7 @@ func determined(err error, v diagnose.Result) error {
 	return nil
 }
 
-func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref) (diagnose.Result, error) {
+func diagnosisOf(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref) (diagnose.Result, error) {
 	word, namespace, name := ref.Word, ref.Namespace, ref.Name
 	if len(ref.Kinds) == 1 {
 		v, err := doctor.Object(ctx, ref.Kinds[0], namespace, name)
@@ -202,8 +202,8 @@ func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref) (di
 	return v, err
 }
 
-// printVerdict prints the root causes, starting with those that block the most objects.
-func printVerdict(a *app.App, v diagnose.Result, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
+// printDiagnosis prints the root causes, starting with those that block the most objects.
+func printDiagnosis(a *app.App, v diagnose.Result, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
 	p.Brief = len(v.Causes) > 1 && !a.Global.Verbose
 	if ref.Name == "" && v.Problems > 1 {

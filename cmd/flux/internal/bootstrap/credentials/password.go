@@ -18,7 +18,7 @@ import (
 )
 
 // Password returns the password, token or passphrase from the flag, standard input or the environment. If one
-// is required, it prompts on the terminal. With tokenAuth, the cluster uses it.
+// is required, it prompts on the terminal. With tokenAuth, the cluster also uses this value.
 func Password(ctx context.Context, a *app.App, password string, tokenAuth bool, privateKey []byte) (string, error) {
 	if password == "-" {
 		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installflags.MostCredentials)

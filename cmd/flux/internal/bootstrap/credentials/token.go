@@ -40,9 +40,9 @@ func TokenSources(program string) []string {
 // to enter the password of a keyring.
 const printerTimeout = 30 * time.Second
 
-// HostToken returns the API token of a Git host. Without a source it reads the
-// environment, then prompts on the terminal, and without a terminal reads standard
-// input like Flux 2.9.
+// HostToken returns the API token of a Git host. Without a source, it reads the
+// environment, then prompts on the terminal; without a terminal, it reads standard
+// input, as in Flux 2.9.
 func HostToken(ctx context.Context, a *app.App, source, envName, hostname string) (string, error) {
 	token, err := tokenOf(ctx, a, source, envName, hostname)
 	if err != nil {

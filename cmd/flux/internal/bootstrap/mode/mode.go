@@ -60,7 +60,7 @@ func (m *Flags) Run(ctx context.Context, a *app.App, plan bootstrap.Plan) error 
 	}
 	plan.ChangeRequest, plan.RotateKey = m.pullRequest, m.rotateKey
 	if m.preflight || m.dryRun || !a.UI.Interactive() {
-		plan.Key.Trust = nil // no credentials are sent, or no terminal to confirm on
+		plan.Key.Trust = nil // no credentials are sent, or the user cannot confirm
 	}
 	user := ctx
 	ctx, cancel := a.WithTimeout(ctx)
@@ -180,7 +180,7 @@ func dryRun(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap.Pl
 	return nil
 }
 
-// shownLines is the number of lines of a new file that a terminal shows.
+// shownLines is the maximum number of lines of a new file on a terminal.
 const shownLines = 20
 
 // shortened truncates new files on a terminal, because the manifests of the

@@ -44,7 +44,7 @@ func (p *progress) Step(name string, waits bool) func() {
 			p.busy += took
 		}
 		if p.app.Global.Verbose {
-			p.app.UI.Line("  %s: %.2fs%s (so far %.2fs, and %.2fs waiting)", name, took.Seconds(), label, p.busy.Seconds(), p.waited.Seconds())
+			p.app.UI.Line("  %s: %.2fs%s (total %.2fs, plus %.2fs waiting)", name, took.Seconds(), label, p.busy.Seconds(), p.waited.Seconds())
 		}
 	}
 }

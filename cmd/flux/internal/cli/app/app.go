@@ -56,9 +56,9 @@ type App struct {
 	Secrets *redact.Set
 
 	Global GlobalFlags
-	// Settings is the error from reading the environment and the configuration file.
-	Settings error
-	Client   func() (*kube.Client, error)
+	// SettingsErr is the error from reading the environment and the configuration file.
+	SettingsErr error
+	Client      func() (*kube.Client, error)
 	// operation is the context that --timeout bounds, nil before WithTimeout.
 	operation *atomic.Pointer[context.Context]
 	// unreachable contains the reported messages about unreachable clusters.
@@ -81,7 +81,7 @@ type App struct {
 // the commit's date in RFC 3339.
 type Build struct{ Version, Commit, Date string }
 
-// DevVersion is the version of a build that sets no version.
+// DevVersion is the version of builds that do not set one.
 const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.
@@ -138,8 +138,8 @@ func (a *App) connectOnce() func() (*kube.Client, error) {
 		if client != nil {
 			return client, nil
 		}
-		if a.Settings != nil {
-			return nil, a.Settings
+		if a.SettingsErr != nil {
+			return nil, a.SettingsErr
 		}
 		cfg, err := a.RESTConfig()
 		if err != nil {
@@ -182,8 +182,8 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.warn("%s", redact.Text(text))
 }
 
-// Notice implements transport.Notifier. Equal notices are printed again, because each reports a new
-// occurrence.
+// Notice implements transport.Notifier. Repeated notices are printed again, because each one reports
+// a new occurrence.
 func (w *warnings) Notice(text string) { w.warn("%s", redact.Text(text)) }
 
 // Namespace returns the namespace of a command: --namespace, or the namespace of
@@ -237,17 +237,17 @@ func (a *App) Print(text string) error {
 // Document writes a machine-readable document to standard output, unchanged unless it is a
 // terminal.
 func (a *App) Document(text string) error {
-	_, err := io.WriteString(a.Answer(""), text)
+	_, err := io.WriteString(a.Output(""), text)
 	return err
 }
 
 // People is the -o format for text that users read.
 const People = "human"
 
-// Answer returns the writer of standard output for an -o format. JSON output escapes terminal
+// Output returns the writer of standard output for an -o format. JSON output escapes terminal
 // control characters in strings, which preserves the values; other formats escape them only on a
 // terminal. In a CI system, workflow commands in human-readable text are escaped.
-func (a *App) Answer(format string) io.Writer {
+func (a *App) Output(format string) io.Writer {
 	w := a.Out
 	if format != People {
 		w = exact(a)
@@ -265,7 +265,7 @@ func (a *App) Answer(format string) io.Writer {
 // WriteText writes human-readable text to standard output. Control characters are escaped on a
 // terminal.
 func WriteText(a *App, text string) error {
-	_, err := io.WriteString(a.Answer(People), text)
+	_, err := io.WriteString(a.Output(People), text)
 	return err
 }
 
@@ -283,7 +283,7 @@ func exact(a *App) io.Writer {
 	if a.program == nil {
 		a.program = a.Secrets.NewWriter(commands.Unwrap())
 	}
-	a.Flush() // human-readable text that was written before
+	a.Flush() // human-readable text comes first
 	return a.program
 }
 

@@ -27,7 +27,7 @@ const (
 // Add adds the global flags to fs.
 func (g *GlobalFlags) Add(fs *pflag.FlagSet, systemNamespace string) {
 	g.Kube.Add(fs)
-	fs.StringVarP(&g.Namespace, "namespace", "n", cmp.Or(systemNamespace, DefaultNamespace), "namespace of the resources, also set by FLUX_SYSTEM_NAMESPACE")
+	fs.StringVarP(&g.Namespace, "namespace", "n", cmp.Or(systemNamespace, DefaultNamespace), "namespace of the resources, overrides FLUX_SYSTEM_NAMESPACE")
 	fs.DurationVar(&g.Timeout, "timeout", defaultTimeout, "maximum time of the operation, e.g. 30s or 5m")
 	fs.BoolVar(&g.Verbose, "verbose", false, "print generated objects and the duration of each step")
 	fs.BoolVar(&g.followContext, "ns-follows-kube-context", false, "use the namespace of the kubeconfig context unless -n is given")

@@ -15,16 +15,16 @@ import (
 
 // Encode writes a value to standard output as YAML if format is yaml, else as
 // JSON.
-func (a *App) Encode(format string, answer any) error {
-	return EncodeTo(a.Answer(format), format, answer)
+func (a *App) Encode(format string, value any) error {
+	return EncodeTo(a.Output(format), format, value)
 }
 
 // EncodeTo writes a value as YAML if format is yaml, else as JSON.
-func EncodeTo(w io.Writer, format string, answer any) error {
-	text, err := json.MarshalIndent(answer, "", "  ")
+func EncodeTo(w io.Writer, format string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
 	text = append(text, '\n')
 	if format == "yaml" {
-		text, err = output.YAML(answer)
+		text, err = output.YAML(value)
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the output: %w", err)

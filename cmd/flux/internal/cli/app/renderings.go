@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// renderingsMax is the maximum size of the cache of renderings.
+// renderingsMax is the maximum size of the rendering cache.
 const renderingsMax = 256 << 20
 
 // Renderings returns the cache for kustomize and Helm output, or nil without a cache directory.

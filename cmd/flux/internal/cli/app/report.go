@@ -27,8 +27,8 @@ func (a *App) NameTimeout(message string) string {
 // diagnosisTimeout is the default of App.DiagnosisTimeout.
 const diagnosisTimeout = 10 * time.Second
 
-// Hint returns the remedy for an error whose remedy depends on the cluster or the catalog of kinds,
-// or "".
+// Hint returns the remedy for an error, if the remedy depends on the cluster or the kind catalog,
+// else "".
 func (a *App) Hint(err error) string {
 	var notFound *objref.NotFoundError
 	var absent *kube.MissingKindError

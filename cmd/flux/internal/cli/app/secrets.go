@@ -108,7 +108,7 @@ func (a *App) Flush() {
 	for _, w := range []io.Writer{a.Out, a.Err} {
 		for w != nil {
 			if held, ok := w.(interface{ Flush() error }); ok {
-				_ = held.Flush() // the stream for errors is closed too
+				_ = held.Flush() // standard error is closed as well
 			}
 			wrapper, ok := w.(interface{ Unwrap() io.Writer })
 			if !ok {
@@ -122,7 +122,7 @@ func (a *App) Flush() {
 	}
 }
 
-// Unmasked returns the stream without masking of credentials and escaping of workflow commands, for
+// Unmasked returns the stream that neither masks credentials nor escapes workflow commands, for
 // plugins and for output that contains credentials on purpose.
 func Unmasked(w io.Writer) io.Writer {
 	masked, ok := w.(*redact.Writer)

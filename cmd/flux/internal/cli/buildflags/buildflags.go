@@ -28,7 +28,7 @@ type Options struct {
 	// mapped and inputs hold the values of the AddLocal flags.
 	mapped mapflags.Flags
 	inputs []string
-	// noCache disables the cache for renderings.
+	// noCache disables the rendering cache.
 	noCache bool
 }
 
@@ -47,16 +47,16 @@ func (o *Options) Add(fs *pflag.FlagSet) {
 // AddVariables adds the flags for variable substitution to fs.
 func (o *Options) AddVariables(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail if a variable without a default has no value")
-	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
+	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables to set or override, e.g. region=eu")
 	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
 }
 
 // AddRemote adds the flags for remote sources to fs. Without --provider, no cloud credentials are
 // requested, because spec.provider may come from a proposed change.
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
-	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts that remote bases, and charts at private addresses, may be fetched from, e.g. github.com (default: none)")
+	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "allowed hosts of remote bases, and of charts at private addresses, e.g. github.com (default: none)")
 	o.AddProvider(fs, "OCI sources and other revisions of Git sources")
-	fs.BoolVar(&o.noCache, "no-cache", false, "render everything again, without the cached results of previous runs")
+	fs.BoolVar(&o.noCache, "no-cache", false, "do not use cached results of previous runs")
 }
 
 // AddUntrusted adds the flag for files from untrusted authors to fs. The default depends on the pull request
@@ -66,10 +66,10 @@ func AddUntrusted(a *app.App, fs *pflag.FlagSet, untrusted *bool) {
 	fs.Lookup("untrusted").DefValue = "false" // the help does not depend on the environment
 }
 
-// AddProvider adds the flag --provider to fs. sources are the affected sources in the help text.
+// AddProvider adds the flag --provider to fs. sources describes the affected sources in the help text.
 func (o *Options) AddProvider(fs *pflag.FlagSet, sources string) {
 	fs.Var(command.Choice{Value: &o.Provider, Allowed: []string{cloud.AWS, cloud.Azure, cloud.GCP}}, "provider",
-		"use the cloud identity in the environment for "+sources+" with this spec.provider: aws, azure or gcp (default: none)")
+		"authenticate with the cloud identity in the environment to "+sources+" with this spec.provider: aws, azure or gcp (default: none)")
 }
 
 // AddRelease adds the flags that select a HelmRelease and its sources to fs.
@@ -131,7 +131,7 @@ func openOnce(root string) func() (desired.Clone, error) {
 	})
 }
 
-// cache returns the cache of renderings, or nil.
+// cache returns the rendering cache, or nil.
 func (o *Options) cache(a *app.App) build.Cache {
 	if kept := app.Renderings(a); kept != nil && !o.noCache {
 		return kept

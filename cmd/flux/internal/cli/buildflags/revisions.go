@@ -32,7 +32,7 @@ func OpenRepository(a *app.App) (*git.Clone, error) {
 	return repository, err
 }
 
-// Graph returns the options for building what revisions of a clone deploy, without cluster access.
+// Graph returns the options for building the objects that revisions of a clone deploy, without cluster access.
 func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespace string, helm desired.HelmOptions) (repository.Options, error) {
 	options := repository.Options{
 		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{}, Inputs: o.Inputs,
@@ -77,7 +77,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 	return options, nil
 }
 
-// Decryption returns the decryption with flux-helper and the keys of the user.
+// Decryption returns the settings for decrypting files in flux-helper with the user's keys.
 func Decryption(a *app.App) *upstream.Decryption {
 	return &upstream.Decryption{Pool: a.Helpers, Env: a.Env, Warn: a.UI.Warning}
 }

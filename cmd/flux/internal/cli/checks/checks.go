@@ -54,7 +54,7 @@ func (o *Options) Add(a *app.App, cmd *cobra.Command, doing string) {
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of the CRDs if the repository does not contain them: "+strings.Join(controllers.EmbeddedVersions(), ", "))
 	command.CompleteEmbeddedVersion(cmd, "flux-version")
-	fs.StringArrayVar(&o.locations, "schema-location", nil, "directory, or URL template as in kubeconform, of schemas and CRDs that the repository does not contain (can be repeated)")
+	fs.StringArrayVar(&o.locations, "schema-location", nil, "directory, or URL template as in kubeconform, with schemas and CRDs that are not in the repository (can be repeated)")
 	complete.Flag(cmd, "schema-location", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{location.Example}, cobra.ShellCompDirectiveDefault
 	})
@@ -130,7 +130,7 @@ func (o *Options) prepare(ctx context.Context, a *app.App, r *Repository, namesp
 	return nil
 }
 
-// schemas returns the schemas of Kubernetes, of CustomResourceDefinitions, and of the schema locations.
+// schemas returns the Kubernetes schemas, the CRD schemas, and the schemas in the schema locations.
 func (o *Options) schemas(a *app.App) (verdict.Schemas, error) {
 	settings := location.Settings{Agent: "flux/" + a.Build.Version, Now: a.Now}
 	if cache, err := cachedir.User("schemas"); err == nil { // without a cache directory, schemas are not cached

@@ -27,8 +27,8 @@ import (
 const (
 	ExitSuccess = 0
 	ExitFailed  = 1
-	// ExitUndetermined is the exit code of an error in a command whose exit code 1
-	// is a result, such as differences found.
+	// ExitUndetermined is the exit code for errors of commands that use exit code 1
+	// for a result, such as differences.
 	ExitUndetermined = 2
 	ExitInterrupted  = 130
 )
@@ -157,7 +157,7 @@ func inRequest(err error) bool {
 }
 
 // explainServer returns the message for a server that does not behave like an API server: it does not respond, or its
-// TLS or HTTP is not valid. It returns "" for other errors.
+// TLS or HTTP responses are invalid. It returns "" for other errors.
 func explainServer(err error) string {
 	host, cause := hostOf(err), request(err).Err
 	var over *TimeoutError

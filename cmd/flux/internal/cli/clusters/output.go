@@ -72,7 +72,7 @@ func (c *capture) text() string {
 	return b.String()
 }
 
-// tables returns the tables if there is no other text, which is false without tables.
+// tables returns the tables, and whether the output consists of tables only.
 func (c *capture) tables() ([]part, bool) {
 	tables := slices.DeleteFunc(slices.Clone(c.parts), func(p part) bool { return p.table == nil })
 	return tables, len(tables) > 0 && strings.TrimSpace(c.text()) == ""
@@ -160,7 +160,7 @@ type entry struct {
 	Cluster  string `json:"cluster"`
 	ExitCode int    `json:"exitCode"`
 	Error    string `json:"error,omitempty"`
-	// Result is what the command prints for one cluster, without it if it printed nothing.
+	// Result is the output of the command for one cluster; it is omitted if there is none.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 

@@ -26,7 +26,7 @@ type result struct {
 	code    int
 	err     error
 	out     *capture
-	// unreachable is the message about an unreachable cluster, "" for others.
+	// unreachable is the message about an unreachable cluster, "" for other clusters.
 	unreachable string
 	// stopped is set if another cluster has failed before the command was complete.
 	stopped bool
@@ -38,7 +38,7 @@ func (r result) unknown() bool {
 	return r.code == clierr.ExitUndetermined || r.unreachable != "" || errors.As(r.err, &config)
 }
 
-// exitCode returns the exit code for the cluster: 2 if the result is undetermined, whatever the exit code of errors of the command is.
+// exitCode returns the exit code for the cluster: 2 if the result is undetermined, even if the command exits with 1 for errors.
 func (r result) exitCode() int {
 	if r.stopped || r.code == clierr.ExitFailed && r.unknown() {
 		return clierr.ExitUndetermined
@@ -47,7 +47,7 @@ func (r result) exitCode() int {
 }
 
 // Run runs a command on all contexts, and returns the exit code. Messages are prefixed with the context and printed
-// immediately. Standard output is printed when all are complete, in the order of the contexts.
+// immediately. Standard output is printed when all runs are complete, in the order of the contexts.
 func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(context.Context, *app.App) (int, error)) int {
 	results := make([]result, len(several.Contexts))
 	messages := &prefixed{w: a.Err}
@@ -67,7 +67,7 @@ func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(co
 			}
 			lines.end()
 			r.stopped = r.code != clierr.ExitSuccess && running.Err() != nil && ctx.Err() == nil
-			// A rollout to several clusters ends with the first failure.
+			// flux wait stops on all clusters after the first failure.
 			if r.exitCode() == clierr.ExitFailed && strings.HasPrefix(several.Command, "wait") {
 				stop(errStopped)
 			}
@@ -75,7 +75,7 @@ func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(co
 			return nil
 		})
 	}
-	_ = group.Wait() // results have the errors
+	_ = group.Wait() // the errors are in results
 	code := clierr.ExitSuccess
 	for _, r := range results {
 		code = worse(code, r)
@@ -94,7 +94,7 @@ func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(co
 var errStopped = errors.New("stopped because another cluster failed")
 
 // worse returns the exit code of a command: interruptions and undetermined results take precedence over
-// failures. Clusters on which a failure elsewhere has stopped the command do not count.
+// failures. Clusters on which the command was stopped because of another failure do not count.
 func worse(code int, r result) int {
 	own := r.exitCode()
 	order := []int{clierr.ExitSuccess, clierr.ExitFailed, clierr.ExitUndetermined, clierr.ExitInterrupted}
@@ -104,7 +104,7 @@ func worse(code int, r result) int {
 	return code
 }
 
-// summarize reports the clusters that failed, and those for which the result is undetermined.
+// summarize reports the clusters that failed and the clusters with undetermined results.
 func summarize(a *app.App, results []result) {
 	var failed, unknown []string
 	for _, r := range results {

@@ -35,7 +35,7 @@ func (e *SeveralError) Error() string {
 	return fmt.Sprintf("--context selects %d contexts", len(e.Contexts))
 }
 
-// Select returns a SeveralError if --context lists several contexts, has a pattern or names a group of the
+// Select returns a SeveralError if --context lists several contexts, has a pattern or is a group in the
 // configuration file. In a Fork, it selects the context of the Fork.
 func Select(a *app.App, cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("context")
@@ -80,7 +80,7 @@ func Contexts(a *app.App, selection string) ([]string, error) {
 	return contexts, err
 }
 
-// contextsOf returns the contexts that a selection matches, and whether it is the name of one of them.
+// contextsOf returns the contexts that a selection matches. exact is true if the selection is the name of a context.
 func contextsOf(a *app.App, groups map[string][]string, selection string) (contexts []string, exact bool, err error) {
 	raw, err := a.Global.Kube.Raw()
 	if err != nil {
@@ -98,7 +98,7 @@ var credentials = []string{
 	"cluster", "user", "server", "token", "certificate-authority", "tls-server-name", "client-certificate", "client-key", "insecure-skip-tls-verify",
 }
 
-// supported returns an error for a command that does not run on several clusters, or not with its flags.
+// supported returns an error if the command or one of its flags does not support several clusters.
 func supported(cmd *cobra.Command, several *SeveralError) error {
 	if !slices.ContainsFunc(Commands(), func(name string) bool {
 		return several.Command == name || strings.HasPrefix(several.Command, name+" ")

@@ -67,7 +67,7 @@ func kindNamed(name string) (controllers.Kind, bool) {
 	return controllers.Known[i], true
 }
 
-// ObjectGroup is Group for a command whose subcommands are kinds. KIND/NAME is an argument as well, see WithKind.
+// ObjectGroup is Group for a command whose subcommands are kinds. It also accepts KIND/NAME, see WithKind.
 func ObjectGroup(use, short string, children ...*cobra.Command) *cobra.Command {
 	cmd := Group(use, short, children...)
 	cmd.Args = NoSubcommandOrObject
@@ -77,7 +77,7 @@ func ObjectGroup(use, short string, children ...*cobra.Command) *cobra.Command {
 // objectGroups lists the commands that ObjectGroup returns.
 func objectGroups() []string { return []string{"build", "debug", "diff", "trigger"} }
 
-// WithKind replaces the argument KIND/NAME of a command of ObjectGroup with the subcommand of the kind and the name,
+// WithKind replaces the argument KIND/NAME of an ObjectGroup command with the subcommand of the kind and the name,
 // so that cobra parses the flags of the subcommand. A namespace in the argument becomes --namespace. Of several such arguments,
 // the first selects the subcommand, which parses all of them.
 func WithKind(root *cobra.Command, args []string) []string {

@@ -16,7 +16,7 @@ import (
 
 // Exits maps the exit codes of a command and its subcommands to their meanings. The help of the command,
 // "flux help exit-codes" and docs/exit-codes.md are generated from it. A command that declares
-// clierr.ExitUndetermined exits with it for errors, because its exit code 1 is a result.
+// clierr.ExitUndetermined exits with it for errors, because it uses exit code 1 for a result.
 type Exits map[int]string
 
 // OtherExit is the key for the exit codes of another program.
@@ -129,7 +129,7 @@ func (e Exits) table() string {
 	return b.String()
 }
 
-// ExitDocument returns a document about the exit codes of all commands, as text of the width or, for 0, in Markdown.
+// ExitDocument returns a document about the exit codes of all commands: text wrapped at width, or Markdown if width is 0.
 func ExitDocument(root *cobra.Command, width int) string {
 	general := ownExits(root)
 	var commands []*cobra.Command
@@ -149,7 +149,7 @@ func ExitDocument(root *cobra.Command, width int) string {
 	}
 	visit(root)
 	last := len(undetermined) - 1
-	general[clierr.ExitUndetermined] = "undetermined: only " + strings.Join(undetermined[:last], ", ") + " and " + undetermined[last] + ", whose exit code 1 is a result"
+	general[clierr.ExitUndetermined] = "undetermined: only " + strings.Join(undetermined[:last], ", ") + " and " + undetermined[last] + ", which use exit code 1 for a result"
 	var b strings.Builder
 	if width == 0 {
 		b.WriteString("# Exit codes\n\n" + general.table() + "\n" + exitRules + "\n")
@@ -165,8 +165,8 @@ func ExitDocument(root *cobra.Command, width int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// exitRules are the rules for the exit codes of all commands.
-const exitRules = `A command on several objects processes all of them, reports each failure, and
+// exitRules describes the exit codes of all commands.
+const exitRules = `With several objects, a command processes all of them, reports each failure, and
 fails at the end. A command that prints ✗ never exits 0.
 
 A command without required arguments prints its usage on standard error and

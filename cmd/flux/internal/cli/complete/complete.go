@@ -96,7 +96,7 @@ func fromKubeconfig(a *app.App, names func(api.Config) []string) cobra.Completio
 	}
 }
 
-// Contexts completes kubeconfig contexts and groups of them.
+// Contexts completes kubeconfig contexts and context groups.
 func Contexts(a *app.App) cobra.CompletionFunc {
 	return fromKubeconfig(a, func(c api.Config) []string {
 		groups, _ := config.ContextGroups(a.Env) // the command reports the error

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Names completes the object names of a kind, with -A those of all namespaces. Names that are
+// Names completes the object names of a kind, with -A in all namespaces. Names that are
 // already on the command line are omitted.
 func Names(a *app.App, k controllers.Kind) cobra.CompletionFunc {
 	return NamesOf(a, ByKind([]controllers.Kind{k}), "")

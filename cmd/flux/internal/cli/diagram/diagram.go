@@ -15,7 +15,7 @@ import (
 type Diagram struct {
 	// Title is printed above the graph.
 	Title string
-	// Caption is the meaning of the arrows, below the legend.
+	// Caption explains the arrows; it is printed below the legend.
 	Caption string
 	Boxes   []Box
 	// Arrows connect boxes.
@@ -49,8 +49,8 @@ const (
 	Bad
 )
 
-// statuses has the class, the word and the mark of each status, and its colors: all have enough contrast
-// for dark text. The colors in graph.css are the same.
+// statuses has the class, the word, the mark and the colors of each status. The colors have enough contrast
+// for dark text, and are the same as in graph.css.
 var statuses = map[Status]struct{ name, text, mark, fill, border string }{
 	Neutral: {"neutral", "unknown", "?", "#f4f5f7", "#8a919c"},
 	Good:    {"good", "ready", "✔", "#e3f4e7", "#2e7d43"},
@@ -58,7 +58,7 @@ var statuses = map[Status]struct{ name, text, mark, fill, border string }{
 	Bad:     {"bad", "failed", "✗", "#fbe3e1", "#b3362b"},
 }
 
-// Engine lays out graphs. graphviz.Client is one.
+// Engine lays out graphs. graphviz.Client implements it.
 type Engine interface {
 	Layout(ctx context.Context, g graphviz.Graph) (graphviz.Layout, error)
 }
@@ -96,7 +96,7 @@ func (d Diagram) printable() Diagram {
 	return fit
 }
 
-// dot returns the diagram in the language of Graphviz.
+// dot returns the diagram in DOT, the language of Graphviz.
 func (d Diagram) dot() string {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace
 	var b strings.Builder
@@ -112,7 +112,7 @@ func (d Diagram) dot() string {
 	return b.String() + "}\n"
 }
 
-// mermaid returns the diagram in the language of Mermaid, which Markdown renderers draw.
+// mermaid returns the diagram in Mermaid syntax, which many Markdown renderers support.
 func (d Diagram) mermaid() string {
 	quote := strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace
 	number := map[string]int{}

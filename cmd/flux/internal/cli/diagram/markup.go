@@ -32,10 +32,10 @@ var script string
 // tip is the arrowhead.
 const tip = `<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>` + "\n"
 
-// svg returns the picture with its title and its legend as a file.
+// svg returns an SVG file with the picture, its title and its legend.
 func (p picture) svg() string {
 	size := p.legendSize()
-	const large = 9.5 // the width of a letter of the title
+	const large = 9.5 // the width of a letter in the title
 	for _, line := range []float64{p.Width, float64(fit.Width(p.caption)) * letter, float64(fit.Width(p.title)) * large} {
 		size.Width = max(size.Width, math.Ceil(line))
 	}
@@ -70,7 +70,7 @@ func (p picture) html() string {
 	).Replace(page)
 }
 
-// digest returns the expression of a Content-Security-Policy that allows a text.
+// digest returns the Content-Security-Policy source that allows an inline text.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
-// The dimensions in pixels. The width of text is estimated from the number of characters, with enough space for usual
-// fonts; text that is wider is clipped.
+// The dimensions in pixels. The text width is estimated from the number of characters, with enough space for common
+// fonts; wider text is clipped.
 const (
 	margin    = 24
 	headline  = 52
@@ -148,7 +148,7 @@ func (d Diagram) picture(g graphviz.Graph, l graphviz.Layout) picture {
 	return p
 }
 
-// failures returns the boxes that are not ready: first those that failed, and of these first those that do not wait for
+// failures returns the boxes that are not ready: failed boxes first, starting with boxes that do not wait for
 // others.
 func (d Diagram) failures(nodes []node) []node {
 	var found []int
@@ -174,7 +174,7 @@ func (d Diagram) failures(nodes []node) []node {
 	return failed
 }
 
-// legend returns the statuses and the types of arrows that the diagram has.
+// legend returns the statuses and the types of arrows that occur in the diagram.
 func (d Diagram) legend() []row {
 	count, labels := map[Status]int{}, []string{}
 	for _, box := range d.Boxes {
@@ -199,7 +199,7 @@ func (d Diagram) legend() []row {
 	return rows
 }
 
-// path returns a curve as the data of an SVG path.
+// path returns a curve as SVG path data.
 func path(c graphviz.Curve) string {
 	var b strings.Builder
 	for i, p := range append(slices.Clone(c.Points), c.Tip) {

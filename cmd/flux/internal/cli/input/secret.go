@@ -22,12 +22,12 @@ type SecretFlag struct {
 // NewSecretFlag returns a secret value with the flags --NAME, --NAME-file and --NAME-stdin.
 func NewSecretFlag(name string) *SecretFlag { return &SecretFlag{name: name} }
 
-// Add registers the flags. what is the noun of the value in help texts; more
-// follows it in the description of --NAME.
-func (s *SecretFlag) Add(fs *pflag.FlagSet, short, what, more string) {
-	fs.StringVarP(&s.value, s.name, short, "", what+more+"; prefer --"+s.name+"-file or --"+s.name+"-stdin")
-	fs.StringVar(&s.file, s.name+"-file", "", "path to a file with the "+what)
-	fs.BoolVar(&s.stdin, s.name+"-stdin", false, "read the "+what+" from standard input")
+// Add registers the flags. noun is the name of the value in help texts; more
+// is appended to the help of --NAME.
+func (s *SecretFlag) Add(fs *pflag.FlagSet, short, noun, more string) {
+	fs.StringVarP(&s.value, s.name, short, "", noun+more+"; prefer --"+s.name+"-file or --"+s.name+"-stdin")
+	fs.StringVar(&s.file, s.name+"-file", "", "path to a file with the "+noun)
+	fs.BoolVar(&s.stdin, s.name+"-stdin", false, "read the "+noun+" from standard input")
 }
 
 // FlagNames returns the names of the flags.

@@ -64,7 +64,7 @@ func (m *Manifests) Add(fs *pflag.FlagSet) {
 	fs.Var(command.Choice{Value: &o.LogLevel, Allowed: manifests.LogLevels}, "log-level", "log level of the controllers: "+strings.Join(manifests.LogLevels, ", "))
 	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 	fs.StringSliceVar(&o.TolerationKeys, "toleration-keys", nil, "taint keys that the controllers tolerate")
-	fs.StringVar(&m.dir, "manifests", "", "path to manifests printed by 'flux install --export', to install without access to the releases")
+	fs.StringVar(&m.dir, "manifests", "", "path to manifests printed by 'flux install --export', to install without downloading a release")
 	fs.BoolVar(&m.Force, "force", false, "proceed even if a repository or another tool manages Flux")
 }
 

@@ -39,7 +39,7 @@ func (m *Manifests) render(ctx context.Context, a *app.App) (*manifests.Set, err
 		return nil, err
 	}
 	if released.Unverified {
-		a.UI.Warning("Flux %s publishes no checksum of its manifests: not verified", version)
+		a.UI.Warning("Flux %s has no published checksum: its manifests are not verified", version)
 	}
 	return manifests.FromBundle(released.Archive, version, o)
 }

@@ -21,7 +21,7 @@ import (
 type Action struct {
 	// Selects is the verb in the help of the selection flags, such as "resume".
 	Selects string
-	// Reading is set for a verb that changes nothing.
+	// Reading is set for a read-only verb.
 	Reading bool
 	// Explicit verbs require --all or --all-namespaces even with the argument "all".
 	Explicit bool
@@ -45,15 +45,15 @@ type Act struct {
 	Client *kube.Client
 	// User is the context of the command, without --timeout.
 	User context.Context
-	// What is the selection of the command line, and Options are the selection flags.
-	What    Selection
-	Options TargetOptions
+	// Selection is the selection of the command line, and Options are the selection flags.
+	Selection Selection
+	Options   TargetOptions
 	// Unlisted is set if Do lists the objects itself, and MayBeEmpty if an empty selection is not an error.
 	Unlisted, MayBeEmpty bool
 	// Format is the value of --output.
 	Format string
 
-	// Targets are the selected objects: those of the command line or, if Listed is set, those in Lists. Named
+	// Targets are the selected objects, from the command line or, if Listed is set, from Lists. Named
 	// objects are not read; the request of the verb reports missing ones.
 	Targets []objref.Target
 	Listed  bool
@@ -82,7 +82,7 @@ func (v *Verb) attach(a *app.App) {
 		}
 	}
 	v.Run = func(cmd *cobra.Command, s Selection) error {
-		return action.run(cmd, &Act{App: a, User: cmd.Context(), What: s, Options: targets, Format: format})
+		return action.run(cmd, &Act{App: a, User: cmd.Context(), Selection: s, Options: targets, Format: format})
 	}
 }
 
@@ -92,8 +92,8 @@ func (a *Action) run(cmd *cobra.Command, act *Act) error {
 			return err
 		}
 	}
-	act.Options = act.Options.with(act.What)
-	if err := act.Options.check(cmd, act.What); err != nil {
+	act.Options = act.Options.with(act.Selection)
+	if err := act.Options.check(cmd, act.Selection); err != nil {
 		return err
 	}
 	var err error

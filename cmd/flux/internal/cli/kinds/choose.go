@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// choose sets the targets: the named objects, or those that the options select.
+// choose sets the targets: the named objects, or the objects that the options select.
 func (act *Act) choose(ctx context.Context, cmd *cobra.Command) (err error) {
 	if act.Namespace, err = act.App.Namespace(cmd); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (act *Act) choose(ctx context.Context, cmd *cobra.Command) (err error) {
 	act.Listed = act.Options.selects()
 	switch {
 	case !act.Listed:
-		act.Targets = act.What.In(act.Namespace)
+		act.Targets = act.Selection.In(act.Namespace)
 	case act.Options.AllNamespaces:
 		act.Namespace = ""
 	}
@@ -47,7 +47,7 @@ func (act *Act) NoneFound() error {
 	if act.Incomplete != nil {
 		return act.Incomplete
 	}
-	return fmt.Errorf("no %s", None(act.What.Noun(), "", act.Namespace, 0))
+	return fmt.Errorf("no %s", None(act.Selection.Noun(), "", act.Namespace, 0))
 }
 
 // List is the result of listing a kind in a namespace, "" for all namespaces.
@@ -63,9 +63,9 @@ type List struct {
 // ListKinds lists the objects of the selected kinds concurrently. It reports kinds that cannot be
 // listed and sets Incomplete.
 func (act *Act) ListKinds(ctx context.Context, read func(index int, k controllers.Kind) List) error {
-	act.Lists = make([]List, len(act.What.Kinds))
+	act.Lists = make([]List, len(act.Selection.Kinds))
 	var wg sync.WaitGroup
-	for i, k := range act.What.Kinds {
+	for i, k := range act.Selection.Kinds {
 		wg.Go(func() { act.Lists[i] = read(i, k) })
 	}
 	wg.Wait()
@@ -76,9 +76,9 @@ func (act *Act) ListKinds(ctx context.Context, read func(index int, k controller
 		switch {
 		case l.Err == nil:
 			act.Targets = append(act.Targets, l.Targets...)
-		case act.What.Every && errors.As(l.Err, &missing):
+		case act.Selection.Every && errors.As(l.Err, &missing):
 			absent++
-		case ctx.Err() != nil || clierr.Unreachable(l.Err) || !act.What.Several():
+		case ctx.Err() != nil || clierr.Unreachable(l.Err) || !act.Selection.Several():
 			return l.Err
 		default:
 			errs = append(errs, l.Err)
@@ -88,7 +88,7 @@ func (act *Act) ListKinds(ctx context.Context, read func(index int, k controller
 		act.Incomplete = clierr.ErrReported
 	}
 	if absent == len(act.Lists) {
-		return NotServed(act.What.Kinds)
+		return NotServed(act.Selection.Kinds)
 	}
 	act.Lists = slices.DeleteFunc(act.Lists, func(l List) bool { return l.Err != nil })
 	return nil

@@ -27,7 +27,7 @@ type Verb struct {
 	Short  string
 	// Of is the short help of the subcommand of a kind, with "%s" for the kind.
 	Of string
-	// Examples are the examples of the verb itself, OfKind those of its subcommands.
+	// Examples are the examples of the verb itself, OfKind the examples of its subcommands.
 	Examples string
 	OfKind   []Example
 	// Flags adds the flags for all kinds, KindFlags the flags for one kind.

@@ -152,7 +152,7 @@ func (v Verb) named(cmd *cobra.Command, word string) ([]controllers.Kind, error)
 	}
 	ctx, cancel := v.app.WithTimeout(cmd.Context())
 	defer cancel()
-	k, err := client.Extension(ctx, word)
+	k, err := kube.Extension(ctx, client, word)
 	var unknown *kube.UnknownWordError
 	var foreign *kube.NotFluxKindError
 	if errors.As(err, &unknown) || errors.As(err, &foreign) {
@@ -244,7 +244,7 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 		return flags
 	}
 	rows := v.rows()
-	slices.Reverse(rows) // the help of shared flags is that of Kustomization and HelmRelease
+	slices.Reverse(rows) // flags of several kinds have the help of Kustomization and HelmRelease
 	rows = append(rows, extension())
 	for _, k := range rows {
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -35,7 +35,7 @@ type Local struct {
 	Recursive, DryRun bool
 }
 
-// CheckLocal returns an error if no object is selected, or if a flag applies to a single object only.
+// CheckLocal returns an error if no object is selected, or if a flag does not support the selection.
 func (s *Several) CheckLocal(cmd *cobra.Command, k controllers.Kind, names []string, local Local) error {
 	path := cmd.CommandPath()
 	switch several := len(names) > 1 || s.Lists(); {
@@ -78,7 +78,7 @@ func (s *Several) AllNamespaces() bool { return s.options.AllNamespaces }
 // Labels returns the value of the flag --label-selector.
 func (s *Several) Labels() string { return s.options.Labels }
 
-// Selector returns the parsed label selector, nil without one.
+// Selector returns the parsed label selector, or nil if it is not set.
 func (s *Several) Selector() (labels.Selector, error) {
 	if s.options.Labels == "" {
 		return nil, nil
@@ -118,8 +118,8 @@ func (s *Several) Kinds(words []string) ([]controllers.Kind, error) {
 	return selected.Kinds, nil
 }
 
-// Of returns the objects that a kind command selects: by NAME… or KIND/NAME…, or by flags. References may
-// also have the kinds in also. The result is never empty without an error.
+// Of returns the objects that a kind command selects: by NAME… or KIND/NAME…, or by flags. References of the
+// kinds in also are accepted. The result is never empty without an error.
 func (s *Several) Of(ctx context.Context, a *app.App, cmd *cobra.Command, names []string, k controllers.Kind, also ...controllers.Kind) ([]Target, error) {
 	switch {
 	case s.Lists() && len(names) > 0:
@@ -173,7 +173,7 @@ func (s *Several) List(ctx context.Context, a *app.App, cmd *cobra.Command, sele
 	if err != nil {
 		return nil, err
 	}
-	act := &Act{App: a, Client: client, User: ctx, What: selected, Options: s.options, MayBeEmpty: true}
+	act := &Act{App: a, Client: client, User: ctx, Selection: selected, Options: s.options, MayBeEmpty: true}
 	if err := act.choose(ctx, cmd); err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (o TargetOptions) check(cmd *cobra.Command, s Selection) error {
 	return hint.Errorf(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.Kinds[0].Noun())
 }
 
-// ObjectRequired returns the error of a verb that requires names for a selection without names.
+// ObjectRequired returns the error for a selection without names, if the verb requires names.
 func (s Selection) ObjectRequired(cmd *cobra.Command) error {
 	if s.Several() {
 		return hint.Errorf(VerbOf(cmd)+" KIND/NAME", "an object is required")

@@ -23,7 +23,7 @@ type Unapplied struct {
 	base, head string
 	commits    []git.Commit
 	total      int
-	// missing describes why the commits could not be read, or is "".
+	// missing is the reason why the commits could not be read, or "".
 	missing string
 }
 

@@ -31,8 +31,8 @@ type UnreadyError struct {
 	// Remedies are the fixes that the command suggests.
 	Remedies []string
 
-	// cause is the root cause, nil if none was found. unknown describes what
-	// could not be checked.
+	// cause is the root cause, nil if none was found. unknown describes the checks
+	// that failed.
 	cause   *diagnose.Cause
 	unknown []string
 }

@@ -20,8 +20,8 @@ const manyStates = 20
 type Progress struct {
 	ui   *ui.Terminal
 	line *ui.Progress
-	// what is the state of finished objects, e.g. "reconciled".
-	what        string
+	// goal is the state of finished objects, e.g. "reconciled".
+	goal        string
 	total, done int
 
 	mu      sync.Mutex
@@ -31,11 +31,11 @@ type Progress struct {
 	last   string
 }
 
-// NewProgress returns the progress for total objects. what is the state of finished ones, e.g.
+// NewProgress returns the progress for total objects. goal is the state of finished objects, e.g.
 // "reconciled".
-func NewProgress(terminal *ui.Terminal, now func() time.Time, total int, what string) *Progress {
+func NewProgress(terminal *ui.Terminal, now func() time.Time, total int, goal string) *Progress {
 	return &Progress{
-		ui: terminal, line: terminal.Progress(now, "waiting"), what: what, total: total,
+		ui: terminal, line: terminal.Progress(now, "waiting"), goal: goal, total: total,
 		printed: map[string]bool{}, latest: map[string]string{},
 	}
 }
@@ -79,7 +79,7 @@ func (s *Progress) show() {
 	}
 	prefix := ""
 	if s.total > 1 {
-		prefix = fmt.Sprintf("%d of %d %s; ", s.done, max(s.total, s.done), s.what)
+		prefix = fmt.Sprintf("%d of %d %s; ", s.done, max(s.total, s.done), s.goal)
 	}
 	if ok {
 		s.line.Set("%s%s: %s", prefix, s.last, text)

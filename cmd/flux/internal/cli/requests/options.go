@@ -13,7 +13,7 @@ const (
 	resetAnnotation = "reconcile.fluxcd.io/resetAt"
 )
 
-// Options select what Run requests and waits for.
+// Options configure the requests of Run.
 type Options struct {
 	// WithSource also reconciles the upstream objects.
 	WithSource bool

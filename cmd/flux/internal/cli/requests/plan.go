@@ -40,7 +40,7 @@ func (r *runner) plan(ctx context.Context) {
 	}
 }
 
-// kindsOf returns the number of kinds of the nodes.
+// kindsOf returns the number of different kinds of the nodes.
 func kindsOf(nodes []*node) int {
 	kinds := map[string]bool{}
 	for _, n := range nodes {

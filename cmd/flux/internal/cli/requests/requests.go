@@ -24,7 +24,7 @@ import (
 type runner struct {
 	act     *kinds.Act
 	options Options
-	// started determines the tokens of the requests.
+	// started is the time from which the request tokens are derived.
 	started time.Time
 
 	watches *reconcile.Watches

@@ -18,7 +18,7 @@ var errBlocked = errors.New("waiting for a dependency")
 
 // errStale is returned if a controller has handled a request before it received
 // the revision that the source has fetched.
-var errStale = errors.New("handled for an earlier revision of the source")
+var errStale = errors.New("the controller reconciled an earlier revision of the source")
 
 // attempts is the maximum number of requests for an object: one more after a
 // dependency became ready, and one more after a stale result.
@@ -137,7 +137,7 @@ func (r *runner) awaitDependencies(ctx context.Context, n *node) error {
 		case <-d.done:
 		}
 		if d.err != nil {
-			return report.Unready(n.Target, n.last, "%s is not ready: its dependency %s is not", n.Target, d.Target)
+			return report.Unready(n.Target, n.last, "%s is not ready: its dependency %s is not ready", n.Target, d.Target)
 		}
 	}
 	return nil

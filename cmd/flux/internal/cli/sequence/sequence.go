@@ -34,7 +34,7 @@ func New(lists int, write func(controllers.Object) error) *Sequence {
 }
 
 // ErrCutShort is returned for the lists after an incomplete list.
-var ErrCutShort = errors.New("the output ended before")
+var ErrCutShort = errors.New("an earlier list is incomplete")
 
 // Read reads the list at a place in the order. An error after the first object of
 // a list ends the output, so that an incomplete list is noticed.

@@ -13,7 +13,7 @@ import (
 )
 
 // Command returns the subcommand of cmd whose name is most similar to word, or "". For a verb, it
-// also considers the names of kinds, including those of kubectl.
+// also considers the names of kinds, including the names that kubectl accepts.
 func Command(cmd *cobra.Command, word string) string {
 	near := hint.Nearest{Word: strings.ToLower(word)}
 	if !cmd.HasParent() {
@@ -48,7 +48,7 @@ func OfKind(cmd *cobra.Command, k controllers.Kind) *cobra.Command {
 	return nil
 }
 
-// commandWords returns the names of a command, and those of its kind if it has one.
+// commandWords returns the names of a command and of its kind, if any.
 func commandWords(cmd *cobra.Command) []string {
 	words := append([]string{cmd.Name()}, cmd.Aliases...)
 	family := append([]string{cmd.Parent().Name()}, cmd.Parent().Aliases...)

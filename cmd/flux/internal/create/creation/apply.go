@@ -25,7 +25,7 @@ import (
 // Print writes an object in the output format, as a YAML document by default.
 func (c *Creation) Print(o *unstructured.Unstructured) error {
 	if c.output != "" {
-		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true, app.Templates(c.App))
+		return output.PrintObjects(c.App.Output(c.output), c.output, []unstructured.Unstructured{*o}, true, app.Templates(c.App))
 	}
 	text, err := output.YAML(o.Object)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Creation) Show(objects ...controllers.Object) error {
 		}
 		all = append(all, unstructured.Unstructured{Object: shown})
 	}
-	return output.PrintObjects(c.App.Answer(c.output), c.output, all, len(all) == 1, app.Templates(c.App))
+	return output.PrintObjects(c.App.Output(c.output), c.output, all, len(all) == 1, app.Templates(c.App))
 }
 
 // Apply applies an object and reports the changed fields.

@@ -116,7 +116,7 @@ func checkID(c *creation.Creation, flag, value string) {
 func secretNotation() builder {
 	return builder{
 		word: "notation", what: "with a Notation trust policy",
-		example: `  # Combine a trust policy with the CA certificate of the signatures
+		example: `  # Use a trust policy and the CA certificate of the signers
   flux create secret notation trust --trust-policy-file=./trustpolicy.json --ca-cert-file=./ca.crt`,
 		flags: []creation.Flag{
 			creation.Text("trust-policy-file", "", "path to the trust policy, '-' for standard input").Required(),
@@ -156,7 +156,7 @@ func secretReceiver() builder {
 	token := input.NewSecretFlag("token")
 	return builder{
 		word: "receiver", what: "with the webhook token of a Receiver",
-		example: `  # Generate a token; an annotation of the Secret contains the webhook URL of the Receiver of that name
+		example: `  # Generate a token; an annotation contains the webhook URL of the Receiver with the same name
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com
 
   # Use an existing token

@@ -63,8 +63,8 @@ func secretSOPS() builder {
 	}
 }
 
-// read adds the keys to the Secret data. Their names end in the suffix by which
-// kustomize-controller recognizes them. It returns a line with each public key, which encrypts
+// read adds the keys to the Secret data, under names with the suffix by which
+// kustomize-controller recognizes them. It returns a line for each public key, for encrypting
 // files.
 func (k sopsKeys) read(c *creation.Creation, data map[string]string) []string {
 	var lines []string

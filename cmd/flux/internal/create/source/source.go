@@ -45,7 +45,7 @@ func fetched(flags ...creation.Flag) []creation.Flag {
 	return append(flags, creation.Interval(), creation.Inherited("fetch-timeout", "timeout").Checked((*creation.Creation).Positive))
 }
 
-// files adds the flags of the sources with files.
+// files adds the flags of sources whose artifacts contain several files.
 func files(flags ...creation.Flag) []creation.Flag {
 	return fetched(append(flags,
 		creation.ObjectName("proxy-secret-ref", "proxySecretRef.name", "name of the Secret with the proxy address and credentials", "Secret"),

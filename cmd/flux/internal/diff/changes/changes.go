@@ -37,9 +37,9 @@ type Options struct {
 	// Timeline limits the report to Timelines, one per cluster.
 	Timeline  bool
 	Timelines []*timeline.Prediction
-	// Comparison is shown in comments and pages.
+	// Comparison describes the compared revisions, for comments and pages.
 	Comparison render.Comparison
-	// verifyImages checks images in their registries. They must support platforms.
+	// verifyImages checks that images exist in their registries and support platforms.
 	verifyImages bool
 	platforms    []string
 	// ignoreFields has the patterns of fields that do not count as changes.
@@ -105,7 +105,7 @@ func (o *Options) Conclude(a *app.App, results []*diff.Result, failed error) err
 		a.UI.Failure("not compared, although the change may affect them: %d; exiting with 2", render.Sum(results).Affected)
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	case !different && o.failOn == failOnDanger && len(review.Blocking(results)) > 0:
-		return o.verdict(a, results) // orphans
+		return o.exitError(a, results) // orphans
 	case !different && render.Sum(results).NotCompared > 0:
 		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
 		return nil
@@ -119,7 +119,7 @@ func (o *Options) Conclude(a *app.App, results []*diff.Result, failed error) err
 		a.UI.Success("no changes")
 		return nil
 	}
-	return o.verdict(a, results)
+	return o.exitError(a, results)
 }
 
 // warn prints the warnings and errors of a section, and reports whether there are errors.

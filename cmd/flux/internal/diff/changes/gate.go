@@ -85,8 +85,8 @@ func warnOfDangers(a *app.App, results []*diff.Result) {
 	}
 }
 
-// verdict returns the error that sets the exit code if there are changes.
-func (o *Options) verdict(a *app.App, results []*diff.Result) error {
+// exitError returns the error that sets the exit code if there are changes.
+func (o *Options) exitError(a *app.App, results []*diff.Result) error {
 	switch o.failOn {
 	case failOnError:
 		return nil

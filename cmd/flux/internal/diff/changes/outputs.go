@@ -35,11 +35,11 @@ func (o *Options) write(a *app.App, results []*diff.Result) error {
 		case toFile:
 			err = app.WriteReport(a, output.File, output.Format, inJSON(output.Format), write)
 		case inJSON(output.Format):
-			err = write(a.Answer("json"))
+			err = write(a.Output("json"))
 		case slices.Contains([]string{app.People, "brief", "unified"}, output.Format):
 			err = write(a.Out)
 		default:
-			err = write(a.Answer(output.Format))
+			err = write(a.Output(output.Format))
 		}
 		if err != nil {
 			return err

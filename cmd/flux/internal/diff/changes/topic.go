@@ -25,10 +25,10 @@ Accept dangers:
   --allow RULE,…
       for all objects of the comparison.
   ` + review.AllowAnnotation + `: RULE,…
-      for an object with this annotation. Only the annotation of the current
-      object counts: a change cannot allow itself.
+      for an object with this annotation. An annotation that the change itself
+      adds has no effect.
 
-  # Fail a pull request only for dangers, and accept major versions of images
+  # Fail a pull request only for dangers, and accept major image updates
   flux diff --base auto --path clusters/production --fail-on=danger --allow major-image-update
 
 Rules:` + list.String()

@@ -55,7 +55,7 @@ Comparison:
   # Compare the objects of a team in all production clusters
   flux diff clusters 'prod-*' -l team=blue
 
-  # List the objects that one of the clusters does not have
+  # List the objects that are missing in one of the clusters
   flux diff clusters prod-eu prod-us -o json | jq '.differences[] | select(.field == "exists")'`,
 		ValidArgsFunction: complete.Contexts(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +108,7 @@ func read(ctx context.Context, a *app.App, contexts []string, o peers.Options) (
 			return nil
 		})
 	}
-	_ = group.Wait() // errs has the errors
+	_ = group.Wait() // the errors are in errs
 	for i, name := range contexts {
 		if errs[i] != nil {
 			message, remedy := clierr.Explain(errs[i], nil)
@@ -194,7 +194,7 @@ func warn(a *app.App, name string, missed map[string]error) {
 	}
 }
 
-// cells returns the values for people, with shortened digests if they still differ.
+// cells returns the values for the table, with shortened digests if they still differ.
 func cells(values []*string) []string {
 	full, short := make([]string, len(values)), make([]string, len(values))
 	for i, v := range values {

@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// Options holds the flags that select what is published.
+// Options holds the flags for publishing the result.
 type Options struct {
 	comment     bool
 	key, status string

@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// textMax is the maximum size of the metrics of a process. A controller with thousands of objects
-// has several megabytes.
+// textMax is the maximum size of the metrics of a process. Controllers with thousands of objects
+// export several megabytes.
 const textMax = 64 << 20
 
 // Series is a sample: a name, its labels and a value.

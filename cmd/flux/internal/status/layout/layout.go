@@ -16,7 +16,7 @@ import (
 // indent is the indentation of the rows.
 const indent = "  "
 
-// Text is text in sections, which fits the terminal.
+// Text consists of sections that fit the terminal.
 type Text struct {
 	// Width is the terminal width, or 0 for unlimited lines.
 	Width int
@@ -44,7 +44,7 @@ func (t *Text) Title(name, state string, hue color.Attribute) {
 // Heading writes the title of a section after an empty line.
 func (t *Text) Heading(title string) { t.Write("\n" + t.paint(color.Bold, title) + "\n") }
 
-// Paragraph writes a text, which is wrapped at the width of the terminal.
+// Paragraph writes a text wrapped at the terminal width.
 func (t *Text) Paragraph(text string) {
 	t.Write(fit.Fold(indent+printable.Line(redact.Text(text)), len(indent), t.Width) + "\n")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// document is a page without scripts. The bars have the time from the creation of a resource until it
-// was ready.
+// document is a page without scripts. The bars show the time from the creation of a resource until it was
+// ready.
 const document = `<!DOCTYPE html>
 <html lang="en">
 <head>

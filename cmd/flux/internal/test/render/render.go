@@ -37,7 +37,7 @@ func Write(a *app.App, outputs []command.Output, r *examine.Report) error {
 		to := func(w io.Writer) error { return writeTo(w, output.Format, r) }
 		err := error(nil)
 		if output.File == "" {
-			err = to(a.Answer(output.Format))
+			err = to(a.Output(output.Format))
 		} else {
 			err = app.WriteReport(a, output.File, output.Format, output.Format == "json", to)
 		}
@@ -64,7 +64,7 @@ func writeTo(w io.Writer, format string, r *examine.Report) error {
 	return app.EncodeTo(w, format, r)
 }
 
-// disruptions is the title for timeline entries that interrupt something.
+// disruptions is the title for disruptive timeline entries.
 const disruptions = "Disruptive changes"
 
 // text returns the report as text.
@@ -114,10 +114,10 @@ func text(r *examine.Report) string {
 	return b.String()
 }
 
-// shortMessage is the maximum length of a message that the report for people shows in several sections.
+// shortMessage is the maximum length of a message that the text report repeats in several sections.
 const shortMessage = 80
 
-// described returns an object that is not ready with its message, without a long one if another section explains the object.
+// described returns an object that is not ready with its message. It omits a long message if another section explains the object.
 func described(r *examine.Report, s settle.Status) string {
 	name := s.Object.String()
 	explained := slices.ContainsFunc(r.Causes, func(c examine.Cause) bool { return c.Object == s.Object || slices.Contains(c.Blocks, s.Object) }) ||

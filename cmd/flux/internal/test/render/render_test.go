@@ -50,7 +50,7 @@ func TestFormats(t *testing.T) {
 	}{
 		"human": {text(failing()), []string{
 			"Flux 2.9.6: clusters/demo\n", "Ready, in this order\n   1.5s  GitRepository/apps/fleet (1.0s)\n", "Root causes\n  Kustomization/apps/app in app.yaml: file <b> is missing\n    add it\n    also blocked: Kustomization/apps/next\n",
-			"Missing\n  Secret/apps/vars: required by Kustomization/apps/app\n    --fake-secrets\n", "they set different values of data.a", "with the same contents",
+			"Missing\n  Secret/apps/vars: required by Kustomization/apps/app\n    --fake-secrets\n", "they set different values for data.a", "with the same contents",
 			"applied by Kustomization/apps/app, whose inventory does not contain it", "applied by Kustomization/apps/gone, which was deleted without pruning it",
 			"Timeline after main\n    1.0s  recreated  Deployment/apps/web: it did not exist in between for 0.5s\n",
 		}, []string{"\n::error", "Disruptive changes"}},

@@ -66,7 +66,7 @@ func sections(r *examine.Report) []section {
 			f.Details = append(f.Details, "remove the object from all owners except one")
 		}
 		if len(c.Fields) > 0 {
-			f.Details = append([]string{"they set different values of " + strings.Join(c.Fields, ", ")}, f.Details...)
+			f.Details = append([]string{"they set different values for " + strings.Join(c.Fields, ", ")}, f.Details...)
 		}
 		conflicts.Findings = append(conflicts.Findings, f)
 	}

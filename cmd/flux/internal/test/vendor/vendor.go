@@ -34,8 +34,8 @@ directory (default ` + mapped.VendorFolder + `) without network access.
 
 Sources:
   The command builds the Kustomizations of the cluster to find the sources, and
-  fetches them with the credentials in the repository, those of "docker login",
-  or the identity of --provider. Unchanged sources are not fetched again, and
+  fetches them with the credentials in the repository or of "docker login", or
+  with the identity of --provider. Unchanged sources are not fetched again, and
   unreferenced sources are removed. If a source cannot be fetched, the directory
   is not changed. Buckets of Azure and Google Cloud, and sources that charts
   create, are not fetched.
@@ -56,7 +56,7 @@ Output:
   flux test vendor vendored --path clusters/production --base origin/main
   flux test --vendor vendored --path clusters/production --base origin/main`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: mapflags.CompleteFolders,
+		ValidArgsFunction: mapflags.CompleteDirectories,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVendor(a, cmd, o, access, format, args) },
 	}
 	fs := cmd.Flags()

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
-// checkup is one run of flux check.
-type checkup struct {
+// checker runs the checks of flux check.
+type checker struct {
 	app         *app.App
 	rollout     *rollout.Waiter
 	server      *kubernetes.Version
@@ -27,7 +27,7 @@ type checkup struct {
 }
 
 // fetch sends all requests concurrently.
-func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) error {
+func (c *checker) fetch(ctx context.Context, client *kube.Client, pre bool) error {
 	requests := []func() error{func() (err error) {
 		c.server, err = client.Discovery().ServerVersion(ctx)
 		return err
@@ -61,7 +61,7 @@ func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) erro
 	return nil
 }
 
-func (c *checkup) find(name string) controllers.Object {
+func (c *checker) find(name string) controllers.Object {
 	for _, crd := range c.crds {
 		if controllers.Name(crd) == name {
 			return crd

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// Verdict is the JSON form of a diagnosis.
-type Verdict struct {
+// Diagnosis is the JSON form of a diagnosis.
+type Diagnosis struct {
 	// Object is the diagnosed object, if there are several.
 	Object  *controllers.ID `json:"object,omitempty"`
 	Healthy bool            `json:"healthy"`
@@ -50,9 +50,9 @@ type Finding struct {
 	Remedies []string       `json:"remedies,omitempty"`
 }
 
-// VerdictOf returns a diagnosis for JSON.
-func VerdictOf(v diagnose.Result) Verdict {
-	r := Verdict{Healthy: len(v.Causes)+len(v.Progress)+len(v.Unknown) == 0, Checked: v.Checked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
+// DiagnosisOf returns a diagnosis for JSON.
+func DiagnosisOf(v diagnose.Result) Diagnosis {
+	r := Diagnosis{Healthy: len(v.Causes)+len(v.Progress)+len(v.Unknown) == 0, Checked: v.Checked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
 	r.Summary = Summary{v.Problems, v.RootCauses, len(v.Causes)}
 	for _, c := range v.Causes {
 		r.Cases = append(r.Cases, caseOf(c))

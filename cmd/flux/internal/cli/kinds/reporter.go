@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 )
 
-// Answers reads and prints the results of a command for one or several objects.
-type Answers[T any] struct {
+// Reporter reads and prints the results of a command for one or several objects.
+type Reporter[T any] struct {
 	// Format is the value of --output, and Listed is set if JSON and YAML are a list.
 	Format string
 	Listed bool
@@ -23,10 +23,10 @@ type Answers[T any] struct {
 	Exit func(result T) error
 }
 
-// Run reads n results, app.Concurrency at a time, and prints those without an error. It returns the error of
-// a single result. failed is an earlier error. Nothing is printed if user, the context without --timeout, has
+// Run reads n results, app.Concurrency at a time, and prints the successful ones. It returns the error of a
+// single result. failed is an earlier error. Nothing is printed if user, the context without --timeout, has
 // ended, because a partial report could contain another root cause.
-func (r Answers[T]) Run(user context.Context, a *app.App, n int, failed error) error {
+func (r Reporter[T]) Run(user context.Context, a *app.App, n int, failed error) error {
 	results, failures := make([]T, n), make([]error, n)
 	var g errgroup.Group
 	g.SetLimit(app.Concurrency)
@@ -72,7 +72,7 @@ func (r Answers[T]) Run(user context.Context, a *app.App, n int, failed error) e
 }
 
 // page prints a result, with an empty line before all but the first.
-func (r Answers[T]) page(a *app.App, i int, result T) error {
+func (r Reporter[T]) page(a *app.App, i int, result T) error {
 	if i > 0 {
 		if err := a.Printf("\n"); err != nil {
 			return err
