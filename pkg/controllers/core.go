@@ -1,6 +1,26 @@
 package controllers
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The names of the kinds that code refers to. Facts about a Flux kind belong in its catalog
+// row, not in comparisons with these names.
+const (
+	Bucket          = "Bucket"
+	GitRepository   = "GitRepository"
+	HelmChart       = "HelmChart"
+	HelmRelease     = "HelmRelease"
+	HelmRepository  = "HelmRepository"
+	ImageRepository = "ImageRepository"
+	Kustomization   = "Kustomization"
+	OCIRepository   = "OCIRepository"
+
+	ConfigMap = "ConfigMap"
+	Secret    = "Secret"
+)
 
 // IsSecret reports whether the object is a Secret.
 func (i ID) IsSecret() bool { return i.is("", Secret) }
@@ -17,6 +37,11 @@ func (i ID) IsCRD() bool { return i.is("apiextensions.k8s.io", "CustomResourceDe
 // First reports whether kustomize-controller applies the object before others, which may depend on it.
 func (i ID) First() bool {
 	return i.IsNamespace() || i.IsCRD() || i.is("rbac.authorization.k8s.io", "ClusterRole")
+}
+
+// IsBuiltInGroup reports whether an API group is one of Kubernetes: it has no domain, or the domain k8s.io.
+func IsBuiltInGroup(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 func (i ID) is(group, kind string) bool {

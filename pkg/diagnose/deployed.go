@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/inventory"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
@@ -33,6 +34,9 @@ func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (
 		return s.conclude(r), nil
 	case errors.Is(err, tree.ErrUnmanaged):
 		if s := d.begin(); !s.findApplier(ctx, &r, trace) {
+			if k, err := kube.Extension(ctx, d.Client, word); err == nil {
+				return d.extension(ctx, k, trace, word)
+			}
 			return s.conclude(r), nil
 		}
 	case err != nil:
@@ -43,6 +47,39 @@ func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (
 		return Result{}, err
 	}
 	s.diagnoseApplied(ctx, &r, trace, word)
+	return s.conclude(r), nil
+}
+
+// extension diagnoses an object of a project that extends Flux, which Flux has not applied: its own status and its source.
+func (d Diagnoser) extension(ctx context.Context, k controllers.Kind, trace *tree.Trace, word string) (Result, error) {
+	sources := slices.DeleteFunc(k.SourceOf(trace.Applied), func(t controllers.ID) bool {
+		_, known := t.Flux()
+		return !known
+	})
+	s, err := d.inspect(ctx, sources, nil, apierrors.IsForbidden)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Checked: 1}
+	for _, t := range sources {
+		s.diagnose(ctx, &r, t)
+	}
+	ready := rules.Readiness(k, trace.Applied)
+	f := rules.Finding{
+		Object: trace.Object, Code: "not-ready", Message: "it is not ready: " + rules.Spoken(ready), Since: rules.StateSince(trace.Applied),
+		Fixes: []string{"check its events and conditions: " + rules.Kubectl(trace.Object, "describe")},
+	}
+	switch {
+	case k.Suspension.Is(trace.Applied):
+		f.Code, f.Message, f.Fixes = "suspended", "it is suspended", []string{"resume it: " + hint.Command("flux resume %s %s -n %s", word, trace.Object.Name, trace.Object.Namespace)}
+	case ready.Status == "True" && controllers.Observed(trace.Applied):
+		return s.conclude(r), nil
+	case ready.Status == "True":
+		f.Code, f.Message = "unreconciled", "its controller has not reconciled the latest spec"
+	case ready.Status != "False":
+		f.Code = "progressing"
+	}
+	r.Causes = append(r.Causes, single(f))
 	return s.conclude(r), nil
 }
 

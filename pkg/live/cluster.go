@@ -71,13 +71,13 @@ type Cluster struct {
 	changed     chan struct{}
 }
 
-// New returns a cluster that has read nothing.
-func New(d diagnose.Diagnoser, namespaces []string, now func() time.Time) *Cluster {
+// New returns a cluster that has read nothing. extensions are the kinds of projects that extend Flux.
+func New(d diagnose.Diagnoser, extensions []controllers.Kind, namespaces []string, now func() time.Time) *Cluster {
 	c := &Cluster{Diagnoser: d, Namespaces: namespaces, Now: now, changed: make(chan struct{}, 1)}
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	for _, k := range controllers.Known {
+	for _, k := range slices.Concat(controllers.Known, extensions) {
 		for _, namespace := range namespaces {
 			c.feeds = append(c.feeds, &feed{Source{Kind: k, Namespace: namespace, Access: Loading, Since: now()}, map[controllers.ID]controllers.Object{}})
 		}
@@ -276,16 +276,22 @@ func (c *Cluster) Snapshot() Snapshot {
 	c.mu.Lock()
 	s := Snapshot{At: c.Now(), Controllers: c.controllers, Counts: map[State]int{}}
 	var objects []controllers.Object
+	var extensions []Row
 	for _, f := range c.feeds {
 		s.Sources = append(s.Sources, f.Source)
+		_, known := controllers.KindOf(f.Kind.Group, f.Kind.Kind)
 		for _, o := range f.objects {
-			objects = append(objects, o)
+			if known {
+				objects = append(objects, o)
+			} else {
+				extensions = append(extensions, extensionRow(f.Kind, o))
+			}
 		}
 	}
 	c.mu.Unlock()
 	d := c.Diagnoser
 	d.Now = s.At
-	s.Rows = arrange(objects, d.Given(objects, s.Controllers, s.hidden))
+	s.Rows = arrange(objects, extensions, d.Given(objects, s.Controllers, s.hidden))
 	for _, row := range s.Rows {
 		s.Counts[row.State]++
 	}

@@ -44,7 +44,7 @@ func from(kind, name string) map[string]any {
 
 // clusterOf returns a cluster with objects.
 func clusterOf(objects ...controllers.Object) *Cluster {
-	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
+	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, nil, clock)
 	for _, f := range c.feeds {
 		var own []controllers.Object
 		for _, o := range objects {
@@ -177,7 +177,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	server.Put(kustomizations, object("Kustomization", "one", "True", "Succeeded", "done", time.Hour, nil))
-	c := New(diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, []string{"apps"}, clock)
+	c := New(diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, nil, []string{"apps"}, clock)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
@@ -206,5 +206,25 @@ func await(t *testing.T, c *Cluster, want string) {
 		case <-deadline.C:
 			t.Fatalf("the rows are %q, want %q", got, want)
 		}
+	}
+}
+
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	terraform := controllers.Kind{Group: "infra.contrib.fluxcd.io", Version: "v1alpha2", Kind: "Terraform", Word: "terraform", Resource: "terraforms", Suspension: controllers.Suspension{Field: controllers.Path{"spec.suspend"}}}
+	of := func(name, ready string, spec map[string]any) controllers.Object {
+		o := object(controllers.Kustomization, name, ready, "Reason", "message", time.Hour, spec)
+		o["apiVersion"], o["kind"] = terraform.APIVersion(), terraform.Kind
+		return o
+	}
+	c := New(diagnose.Diagnoser{Home: "flux-system"}, []controllers.Kind{terraform}, nil, clock)
+	c.put(c.feeds[len(c.feeds)-1], []controllers.Object{
+		of("broken", "False", nil), of("fine", "True", nil), of("new", "", nil), of("off", "False", map[string]any{"suspend": true}),
+	}, nil)
+	want := []string{
+		"Failed Terraform/apps/broken", "Reconciling Terraform/apps/new", "Suspended Terraform/apps/off", "Ready Terraform/apps/fine",
+	}
+	if diff := cmp.Diff(want, summary(c.Snapshot())); diff != "" {
+		t.Errorf("summary of the rows (-want +got):\n%s", diff)
 	}
 }

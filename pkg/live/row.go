@@ -51,10 +51,20 @@ type Row struct {
 	Suspended bool
 }
 
+// extensionRow returns the row of an object of a project that extends Flux. Its state is that of its Ready condition.
+func extensionRow(k controllers.Kind, o controllers.Object) Row {
+	row := rowOf(k, o)
+	if c, reported := controllers.FindCondition(o, "Ready"); row.State == Ready && c.Status == "False" {
+		row.State, row.Fixes = Failed, []string{rules.Kubectl(row.ID, "describe")}
+	} else if row.State == Ready && (!reported || c.Status != "True") {
+		row.State = Reconciling
+	}
+	return row
+}
+
 // rowOf returns the row of an object without problems.
-func rowOf(o controllers.Object) Row {
+func rowOf(k controllers.Kind, o controllers.Object) Row {
 	id := controllers.IDOf(o)
-	k, _ := id.Flux()
 	ready := rules.Readiness(k, o)
 	row := Row{
 		ID: id, Kind: k, Object: o, State: Ready, Message: failure.OneLine(controllers.Shorten(ready.Message)),
@@ -70,11 +80,16 @@ func rowOf(o controllers.Object) Row {
 	return row
 }
 
-// arrange returns a row for each object and for each other root cause. The objects that a root cause blocks follow it.
-func arrange(objects []controllers.Object, r diagnose.Result) []Row {
-	rows := make(map[controllers.ID]*Row, len(objects))
+// arrange returns a row for each object and for each other root cause, in addition to the rows of extensions. The objects that a root cause
+// blocks follow it.
+func arrange(objects []controllers.Object, extensions []Row, r diagnose.Result) []Row {
+	rows := make(map[controllers.ID]*Row, len(objects)+len(extensions))
+	for _, row := range extensions {
+		rows[row.ID] = &row
+	}
 	for _, o := range objects {
-		row := rowOf(o)
+		k, _ := controllers.IDOf(o).Flux()
+		row := rowOf(k, o)
 		rows[row.ID] = &row
 	}
 	rank := map[controllers.ID]int{}

@@ -98,7 +98,7 @@ func (s *run) relatives(ctx context.Context) error {
 
 // custom reports whether a group contains custom resources of other projects.
 func custom(group string) bool {
-	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") && !slices.Contains(controllers.Groups(), group)
+	return !controllers.IsBuiltInGroup(group) && !slices.Contains(controllers.Groups(), group)
 }
 
 func byName(a, b kube.Resource) int {

@@ -23,6 +23,8 @@ type Options struct {
 	Status bool
 	// All includes ReplicaSets that are scaled to zero.
 	All bool
+	// Kind is the row of a root that is not in the catalog.
+	Kind controllers.Kind
 	// Root is the root if the caller has already read it, or nil.
 	Root controllers.Object
 }
@@ -124,6 +126,9 @@ func (b *builder) expandAll(ctx context.Context, nodes []*Node) ([]*Node, error)
 
 func (b *builder) readRoot(ctx context.Context, root controllers.ID) error {
 	k, ok := expandable(root.GroupKind())
+	if !ok && b.options.Kind.Inventory != nil {
+		k, ok = b.options.Kind, true
+	}
 	if !ok {
 		return fmt.Errorf("%s has no inventory", root)
 	}

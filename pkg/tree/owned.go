@@ -55,8 +55,7 @@ func ownedKinds(o controllers.ID) []schema.GroupKind {
 // custom reports whether a kind is a custom resource of another project,
 // according to the domain of its group.
 func custom(kind schema.GroupKind) bool {
-	domain := strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
-	return domain && !ofFlux(kind)
+	return !controllers.IsBuiltInGroup(kind.Group) && !ofFlux(kind)
 }
 
 // resourceOf returns the resource of a kind, in v1 unless the version is given.

@@ -83,9 +83,8 @@ func (all *contents) add(o *object) {
 			all.ids[controllers.ID{Kind: "Namespace", Name: namespace}] = true
 		}
 	}
-	builtIn := !strings.Contains(id.Group, ".") || strings.HasSuffix(id.Group, ".k8s.io")
 	_, flux := id.Flux()
-	if kinds := consumers[id.Group]; flux || builtIn || slices.Contains(kinds, "") || slices.Contains(kinds, id.Kind) {
+	if kinds := consumers[id.Group]; flux || controllers.IsBuiltInGroup(id.Group) || slices.Contains(kinds, "") || slices.Contains(kinds, id.Kind) {
 		return
 	}
 	all.custom[id.Namespace] = append(all.custom[id.Namespace], id.Name)

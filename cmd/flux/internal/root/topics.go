@@ -301,6 +301,10 @@ context.
 
 Kind names are case-insensitive. FAMILY/NAME, as in source/git/my-app, and
 PLURAL.GROUP, as in alerts.notification.toolkit.fluxcd.io, are also accepted.
+
+Kinds of projects that extend Flux, such as Terraform, are selected by the names
+in their CRD: flux get terraforms. The CRD must have the label
+app.kubernetes.io/part-of: flux or an API group ending in .fluxcd.io.
 ` + kinds.String()
 }
 

@@ -156,6 +156,7 @@ func severalTrees(ctx context.Context, a *app.App, client *kube.Client, o *optio
 // treeOf prints the tree of an object.
 func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, options tree.Options, subject objref.Target) error {
 	root := subject.Named()
+	options.Kind = subject.Kind
 	t, err := tree.Build(ctx, client, root, options)
 	if err != nil {
 		return objref.NotFound(err, subject)

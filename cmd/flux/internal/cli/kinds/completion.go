@@ -9,6 +9,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // completeSelection completes the arguments of a verb that are not subcommands:
@@ -24,6 +25,8 @@ func completeSelection(a *app.App, v Verb) cobra.CompletionFunc {
 			return v.words(cmd, prefix), cobra.ShellCompDirectiveNoFileComp
 		case strings.Contains(args[0], "/"):
 			return complete.KindAndName(a, v.rows())(cmd, args, prefix)
+		case len(controllers.KindsNamed(args[0])) == 0 && !strings.Contains(args[0], ","):
+			return complete.NamesOf(a, complete.ByWord(args[0]), "")(cmd, args[1:], prefix)
 		}
 		s, err := v.ofKinds(cmd, strings.Split(args[0], ","), nil)
 		if err != nil || args[0] == everyKind {

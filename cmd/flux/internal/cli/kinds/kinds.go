@@ -43,6 +43,10 @@ type Verb struct {
 	Explicit bool
 	// Single verbs require names.
 	Single bool
+
+	app *app.App
+	// extensions are the kinds that named has found in the cluster.
+	extensions map[string]controllers.Kind
 }
 
 // Family is a command that groups kinds. Short describes it in help.
@@ -58,6 +62,7 @@ var Families = []Family{
 // NewCommand returns the command of a verb with a subcommand for each kind that
 // it applies to. The command itself accepts "all", KIND,KIND and KIND/NAME.
 func NewCommand(a *app.App, v Verb) *cobra.Command {
+	v.app, v.extensions = a, map[string]controllers.Kind{}
 	if v.Action != nil {
 		v.attach(a)
 	}

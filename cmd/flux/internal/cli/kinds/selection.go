@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -123,7 +124,45 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 	if slices.ContainsFunc(first, func(word string) bool { return len(controllers.KindsNamed(word)) > 0 }) {
 		return v.ofKinds(cmd, first, words[1:])
 	}
+	if !strings.Contains(words[0], "/") {
+		extensions, err := v.named(cmd, first[0])
+		if err == nil && len(extensions) == 0 {
+			err = command.NoSubcommandOrObject(cmd, words[:1])
+		}
+		if err != nil {
+			return Selection{}, err
+		}
+		return v.ofKinds(cmd, first, words[1:])
+	}
 	return v.ofObjects(cmd, words)
+}
+
+// named returns the kinds of a name: those of the catalog or else, after requests to the cluster, a kind of a project that extends Flux. It
+// returns none if the name is unknown.
+func (v Verb) named(cmd *cobra.Command, word string) ([]controllers.Kind, error) {
+	if rows := controllers.KindsNamed(word); len(rows) > 0 || objref.DidYouMean(word) != "" {
+		return rows, nil
+	}
+	if k, ok := v.extensions[word]; ok {
+		return []controllers.Kind{k}, nil
+	}
+	client, err := v.app.Client()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := v.app.WithTimeout(cmd.Context())
+	defer cancel()
+	k, err := kube.Extension(ctx, client, word)
+	var unknown *kube.UnknownWordError
+	var foreign *kube.NotFluxKindError
+	if errors.As(err, &unknown) || errors.As(err, &foreign) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.extensions[word] = k
+	return []controllers.Kind{k}, nil
 }
 
 // everyRow returns the kinds that "all" selects: the Flux kinds, as in Flux 2.9. Kinds of flux-operator must
@@ -139,7 +178,10 @@ func (v Verb) everyRow() []controllers.Kind {
 func (v Verb) ofKinds(cmd *cobra.Command, words, names []string) (Selection, error) {
 	var s Selection
 	for _, word := range words {
-		named := controllers.KindsNamed(word)
+		named, err := v.named(cmd, word)
+		if err != nil {
+			return s, err
+		}
 		if len(named) == 0 {
 			return s, objref.UnknownWord(word)
 		}
@@ -168,11 +210,12 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 	var s Selection
 	for _, word := range strings.Split(strings.Join(words, ","), ",") {
 		ref, ok := objref.Parse([]string{word})
-		switch {
-		case !strings.Contains(word, "/") && len(s.Objects) == 0:
-			return s, command.NoSubcommandOrObject(cmd, []string{word})
-		case !ok:
+		if !ok {
 			return s, objref.NotAnObject(word)
+		}
+		var err error
+		if ref.Kinds, err = v.named(cmd, ref.Word); err != nil {
+			return s, err
 		}
 		k, err := ref.Kind()
 		if err != nil {
@@ -202,6 +245,7 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 	}
 	rows := v.rows()
 	slices.Reverse(rows) // flags of several kinds have the help of Kustomization and HelmRelease
+	rows = append(rows, extension())
 	for _, k := range rows {
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		v.KindFlags(k, fs)
@@ -215,13 +259,17 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 	return flags
 }
 
+// extension stands for the kinds with a source of projects that extend Flux.
+func extension() controllers.Kind { return controllers.Kind{Source: &controllers.Ref{}} }
+
 // check returns an error for a flag that does not apply to any selected kind.
 func (s kindFlagSet) check(cmd *cobra.Command, selected []controllers.Kind) error {
 	var refused error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		kinds, ofKind := s[f.Name]
 		applies := func(k controllers.Kind) bool {
-			return slices.ContainsFunc(kinds, func(has controllers.Kind) bool { return has.Kind == k.Kind })
+			extends := k.Controller == "" && k.Source != nil
+			return slices.ContainsFunc(kinds, func(has controllers.Kind) bool { return has.Kind == k.Kind || has.Kind == "" && extends })
 		}
 		if ofKind && !slices.ContainsFunc(selected, applies) {
 			refused = errors.Join(refused, fmt.Errorf("--%s does not apply to %s", f.Name, objref.JoinKinds(selected)))
