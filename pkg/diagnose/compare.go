@@ -54,7 +54,7 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	root.Code, root.Message, root.Fixes = found.Finding.Code, found.Finding.Message, found.Finding.Fixes
 }
 
-// checkedHealth is the maximum number of objects of a failed health check to read.
+// checkedHealth is the maximum number of objects to read for a failed health check.
 const checkedHealth = 5
 
 // compareHealth reads the objects of a failed health check. If all of them have become ready, the check is the only problem left.
@@ -113,7 +113,7 @@ func findSuspender(ctx context.Context, c *observe.Cluster, root *rules.Finding,
 	for _, m := range managedfields.Of(o) {
 		if m.Name == applier.Manager && m.Owns([]string{"f:spec", "f:suspend"}) {
 			root.Message += " by its manifest, which " + owner.String() + " applies"
-			root.Fixes = []string{fmt.Sprintf("remove .spec.suspend from the manifest of %s in the source of %s, whose next reconciliation would undo flux resume", root.Object, owner)}
+			root.Fixes = []string{fmt.Sprintf("remove .spec.suspend from the manifest of %s in the source of %s: otherwise its next reconciliation undoes flux resume", root.Object, owner)}
 		}
 	}
 }

@@ -25,8 +25,8 @@ type Facts struct {
 	Address   string
 	Fetched   string
 	FetchedAt time.Time
-	// NextFetch is the time of the next fetch. It is zero if the fetch is only known to occur within SourceInterval, and for a
-	// suspended source.
+	// NextFetch is the time of the next fetch. It is zero for a suspended source, and if the fetch is only known to occur within
+	// SourceInterval.
 	SourceInterval  time.Duration
 	NextFetch       time.Time
 	SourceSuspended bool

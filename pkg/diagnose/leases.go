@@ -54,7 +54,7 @@ func (s *diagnosis) findLeaderless(ctx context.Context, r *Result) bool {
 	return true
 }
 
-// readLeases adds the controllers that run without a leader to the failed ones. A forbidden list is ignored.
+// readLeases adds the controllers that run without a leader to the failed controllers. It ignores tolerated errors.
 func (in *installation) readLeases(ctx context.Context, tolerated func(error) bool) error {
 	in.leasesRead = true
 	_, err := in.cluster.List(ctx, "coordination.k8s.io/v1", "Lease", in.cluster.Home, func(o controllers.Object) error {

@@ -14,7 +14,8 @@ import (
 var unfinished = []string{"progressing", "unreconciled", "behind", "deleting"}
 
 const (
-	// panicLines is the maximum number of errors of an object to read, panicStreams the maximum number of pods to read them from.
+	// panicLines is the maximum number of errors to read for an object. panicStreams is the maximum number of pods to read them
+	// from.
 	panicLines, panicStreams = 20, 4
 	// controller-runtime logs this message with the error of a reconciliation, and wraps a panic from which it has recovered.
 	reconcilerError          = "Reconciler error"

@@ -30,7 +30,7 @@ type Result struct {
 
 // Cause is the root cause of an object with a problem.
 type Cause struct {
-	// Object is the requested object, Also lists further requested objects with the same root cause.
+	// Object is the requested object. Also lists further requested objects with the same root cause.
 	Object controllers.ID
 	Also   []controllers.ID
 	// Chain leads from the object to the root cause, both included.

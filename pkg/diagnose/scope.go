@@ -15,7 +15,7 @@ import (
 
 // scope describes the objects that a controller watches according to its arguments.
 type scope struct {
-	// selector selects the objects by their labels, nil for all objects. argument is the argument that sets it.
+	// selector selects the objects by their labels; nil selects all objects. argument is the argument that sets it.
 	selector labels.Selector
 	argument string
 	// labels is the value of that argument.

@@ -1,10 +1,9 @@
-// Package diff has the result of a comparison: for each Kustomization and HelmRelease, the changes that
-// its controller makes, field by field. Values that come from Secrets are masked in all results.
+// Package diff defines the result of a comparison: for each Kustomization and HelmRelease, the changes that its controller
+// makes, field by field. Values that come from Secrets are masked in all results.
 //
-// Packages below find the changes: builds compares two builds, and dryrun compares a build with a
-// cluster, after helmplan has determined what helm-controller does with a release. Package compare
-// prepares the builds for a cluster, and package revision those of two revisions of a repository.
-// Packages review, render and publish use the result.
+// Its subpackages find the changes: builds compares two builds, and dryrun compares a build with a cluster, after helmplan
+// has determined what helm-controller does with a release. Package compare prepares the builds for a cluster, and package
+// revision prepares the builds of two revisions of a repository. Packages review, render and publish use the result.
 package diff
 
 import (
@@ -48,7 +47,7 @@ const (
 type Danger struct {
 	// Rule is the ID of the rule.
 	Rule string `json:"rule"`
-	// Detail is the occurrence, if the object alone does not identify it.
+	// Detail identifies the occurrence if the object alone does not.
 	Detail string `json:"detail,omitempty"`
 	// Notice reports whether the danger is for information only.
 	Notice bool `json:"notice,omitempty"`
@@ -88,14 +87,13 @@ type Field struct {
 	After   any    `json:"after,omitempty"`
 	// Owners are the field managers that own the live field, newest first, if they were requested.
 	Owners []FieldOwner `json:"owners,omitempty"`
-	// Parent is the path of the map or list that contains the field, and InList reports which of
-	// the two it is.
+	// Parent is the path of the map or list that contains the field, and InList reports whether that is a list.
 	Parent string `json:"-"`
 	Key    string `json:"-"`
 	InList bool   `json:"-"`
 }
 
-// FieldOwner is a field manager with the time at which it last changed any of its fields, nil if it is unknown.
+// FieldOwner is a field manager with the time at which it last changed any of its fields, or nil if the time is unknown.
 type FieldOwner struct {
 	Manager     string     `json:"manager"`
 	Subresource string     `json:"subresource,omitempty"`
@@ -124,7 +122,7 @@ const (
 // ImageCheck is the result of looking up an image in its registry.
 type ImageCheck struct {
 	State ImageState `json:"state"`
-	// Platforms holds the platforms of an image that is found, such as linux/amd64.
+	// Platforms lists the platforms of an existing image, such as linux/amd64.
 	Platforms []string `json:"platforms,omitempty"`
 	// Reason is the reason why the image is missing or unknown.
 	Reason string `json:"reason,omitempty"`

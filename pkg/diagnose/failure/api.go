@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// apiErrors are the errors of the Kubernetes API server, and of Helm and ssa,
-// which wrap them. Each of them starts a part of a message.
+// apiErrors lists the errors of the Kubernetes API server, and those of Helm
+// and ssa, which wrap them. Each pattern matches at the start of a part of a
+// message.
 var apiErrors = []prototype{
 	{Type: TooLarge, pattern: `(?P<kind>` + kindPart + `)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]*)" is invalid: \[\]: Too long: (?P<detail>[^\n]*)`},
 	{Type: TooLarge, pattern: `(?P<detail>(?:Request entity too large: [^\n]*|etcdserver: request is too large))` + end, steps: []Step{Apply}},
@@ -54,8 +55,8 @@ var forbidden = []prototype{
 	{Type: Forbidden, pattern: `(?P<detail>[^\n]*)`},
 }
 
-// prototype is the pattern of an error. It matches only in one of the steps,
-// nil for any step.
+// prototype is the pattern of an error. It matches only in one of the steps;
+// nil means any step.
 type prototype struct {
 	Type    Type
 	pattern string
@@ -79,8 +80,8 @@ var typedExpressions = sync.OnceValue(func() []expression[prototype] {
 
 var forbiddenExpressions = sync.OnceValue(func() []expression[prototype] { return compiled(forbidden) })
 
-// typed parses the error at the start of s and reports whether it is a known
-// one.
+// typed parses the error at the start of s and reports whether the error is
+// known.
 func (f *Failure) typed(s string) bool {
 	for _, e := range typedExpressions() {
 		if e.T.steps != nil && !f.In(e.T.steps...) {
@@ -103,7 +104,7 @@ func (f *Failure) typed(s string) bool {
 	return false
 }
 
-// refine parses the rest of an error behind the match. It returns false if the
+// refine parses the rest of an error after the match. It returns false if the
 // rest does not fit the type.
 func (f *Failure) refine(named Object, rest string) bool {
 	switch f.Type {
@@ -201,7 +202,7 @@ func nextHealth(s string) int {
 	return len(s)
 }
 
-// kindOf returns the kind of a resource that errors name by its plural.
+// kindOf returns the kind for the plural resource name in an error.
 func kindOf(resource string) string {
 	switch resource {
 	case "secrets":

@@ -14,7 +14,7 @@ type Field struct {
 	Path string
 	// Problem is the error type of the API, such as "Invalid value".
 	Problem string
-	// Value is the rejected value, and Detail the reason.
+	// Value is the rejected value. Detail is the reason.
 	Value, Detail string
 }
 
@@ -131,7 +131,7 @@ func value(s string) int {
 	return len(s)
 }
 
-// balanced returns the length of a value in brackets, 0 if they do not match.
+// balanced returns the length of a value in brackets, or 0 if the brackets do not match.
 func balanced(s string) int {
 	depth := 0
 	for i := 0; i < min(len(s), longestValue); i++ {

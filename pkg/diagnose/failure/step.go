@@ -20,8 +20,8 @@ const (
 	Path        Step = "path"        // looking for the path of a Kustomization
 	Credentials Step = "credentials" // reading the Secret with credentials
 	Clone       Step = "clone"       // fetching a Git repository
-	Checkout    Step = "checkout"    // a Git repository to commit to
-	Configure   Step = "configure"   // access to a Git repository to commit to
+	Checkout    Step = "checkout"    // cloning the Git repository to commit to
+	Configure   Step = "configure"   // configuring access to the Git repository to commit to
 	Push        Step = "push"        // commits
 	Verify      Step = "verify"      // a signature
 	Pull        Step = "pull"        // an artifact or image
@@ -67,9 +67,9 @@ const (
 	keyPart    = `'(?P<secretns>[a-z0-9-]+)/(?P<secret>[a-z0-9.-]+)'`
 )
 
-// prefixes are the prefixes of kustomize-controller, helm-controller,
-// source-controller, the image controllers, and their libraries ssa, git,
-// kustomize, chartutil and Helm, and of flux-operator.
+// prefixes lists the prefixes that kustomize-controller, helm-controller,
+// source-controller, the image controllers, flux-operator, and the libraries
+// ssa, git, kustomize, chartutil and Helm add to errors.
 var prefixes = []prefix{
 	{Apply, objectPart + ` dry-run failed(?: \(\w+\))?: `},
 	{Apply, objectPart + ` apply failed: `},
@@ -181,7 +181,7 @@ var stepExpressions = sync.OnceValue(func() []expression[Step] {
 	return all
 })
 
-// step parses a prefix and returns its length, 0 if there is none.
+// step parses a prefix and returns its length, or 0 if there is none.
 func (f *Failure) step(s string) int {
 	for _, e := range stepExpressions() {
 		m := e.match(s)
@@ -238,7 +238,7 @@ func (f *Failure) named(re *regexp.Regexp, s string, m []int) (o Object) {
 		case "key":
 			f.Name = text
 		case "address":
-			if !f.In(Dependency) || f.Address == "" { // the repository, not the address that its name has
+			if !f.In(Dependency) || f.Address == "" { // the address of the repository takes precedence
 				f.Address = text
 			}
 		case "code":

@@ -15,7 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Dependents are the objects that wait for some other objects: those that refer to them and those that are not ready.
+// Dependents holds the objects that may wait for given objects: the objects that refer to them, and the objects that are not
+// ready.
 type Dependents struct {
 	cluster *Cluster
 	of      []controllers.ID

@@ -56,13 +56,13 @@ func Decode[T any](o controllers.Object) (*T, error) {
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(o, typed)
 }
 
-// KindOf returns the catalog entry of an object, an empty one for an object that is not a Flux object.
+// KindOf returns the catalog entry for the kind of a Flux object, and an empty entry for other objects.
 func KindOf(t controllers.ID) controllers.Kind {
 	k, _ := t.Flux()
 	return k
 }
 
-// Sorted returns objects in the order of their names.
+// Sorted returns objects sorted by name.
 func Sorted(objects iter.Seq[controllers.ID]) []controllers.ID {
 	return slices.SortedFunc(objects, func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) })
 }

@@ -69,8 +69,8 @@ func LastStart(t controllers.ID, pods []*corev1.Pod) time.Time {
 	return last
 }
 
-// Interrupted reports whether a Deployment has been unavailable since its rollout, such as between two runs of a container. The
-// status does not show how often this happened.
+// Interrupted reports whether the availability of a Deployment has changed since its rollout, for example between two runs of a
+// container. The status does not show how often this happened.
 func Interrupted(d *appsv1.Deployment) bool {
 	available, known := deploymentCondition(d, appsv1.DeploymentAvailable)
 	progressing, rolled := deploymentCondition(d, appsv1.DeploymentProgressing)

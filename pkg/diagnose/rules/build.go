@@ -81,7 +81,7 @@ var buildRules = []rule{
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID}, when: func(s Subject) bool { return strings.HasPrefix(s.failure.Text, "namespace transformation") },
-		message: "two objects result in {named} in namespace {target namespace}",
+		message: "two objects become {named} in namespace {target namespace}",
 		fixes:   []string{"rename one of them, or correct the namespace in .spec.targetNamespace of {object} or kustomization.yaml"},
 	},
 	{

@@ -159,7 +159,7 @@ func Deletion(t controllers.ID, o controllers.Object, now time.Time) (Finding, b
 	}
 	f.Fixes = append(CheckOwners(finalizers), Kubectl(t, "describe"))
 	if len(skipped) == len(finalizers) && now.Sub(at) >= deletionStuck {
-		f.Fixes = append(f.Fixes, fmt.Sprintf("only if no controller will remove the finalizer, remove it manually, which skips %s: %s",
+		f.Fixes = append(f.Fixes, fmt.Sprintf("remove the finalizer manually only if no controller will remove it; this skips %s: %s",
 			strings.Join(skipped, "; "), Kubectl(t, "patch", "--type=merge", `-p '{"metadata":{"finalizers":null}}'`)))
 	}
 	return f, true

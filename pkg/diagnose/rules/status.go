@@ -37,7 +37,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	case classified:
 		return found.Finding, found.Upstream
 	default:
-		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: checks(s), Retry: s.Again()}, false
+		return Finding{Object: s.ID(), Code: "not-ready", Message: ConditionText(s.Ready), Fixes: checks(s), Retry: s.Again()}, false
 	}
 }
 
@@ -57,8 +57,8 @@ func missesFlux(s Subject) bool {
 	return f.Type == failure.NotFound && ofFlux
 }
 
-// Spoken returns the reason and message of a condition in one line.
-func Spoken(r controllers.Readiness) string { return failure.Join(r.Reason, r.Message) }
+// ConditionText returns the reason and message of a condition in one line.
+func ConditionText(r controllers.Readiness) string { return failure.Join(r.Reason, r.Message) }
 
 // exhausted returns the finding for a release without further retries: the failure, with the exhausted retries as a detail.
 func (s Subject) exhausted(f Finding, classified bool) Finding {
@@ -66,7 +66,7 @@ func (s Subject) exhausted(f Finding, classified bool) Finding {
 	if classified {
 		f.Details = append(f.Details, "retries exhausted: "+failure.OneLine(failed.Message))
 	} else {
-		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: checks(s)}
+		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + ConditionText(failed), Fixes: checks(s)}
 	}
 	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts, then tries again"
 	return f
@@ -118,7 +118,7 @@ func (s Subject) Recovered(f Finding) Finding {
 	f.Code = "resolved"
 	f.Message = "the health check failed" + prefixed(" at ", failedSince(s)) + ", and its objects are ready now"
 	f.Fixes = []string{"if they regularly need longer, raise .spec.timeout of " + s.String()}
-	f.Details = append(f.Details, Spoken(s.Failed()))
+	f.Details = append(f.Details, ConditionText(s.Failed()))
 	f.Retry = s.Command("reconcile")
 	return f
 }
@@ -131,7 +131,7 @@ func failedSince(s Subject) string {
 	return ""
 }
 
-// StateSince returns the time since when an object has its Ready condition, with its message, or zero.
+// StateSince returns the time since which an object has had its current Ready condition and message, or zero.
 func StateSince(o controllers.Object) time.Time {
 	c, _ := controllers.FindCondition(o, "Ready")
 	return Moment(c.LastTransitionTime)

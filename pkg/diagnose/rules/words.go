@@ -139,8 +139,8 @@ func Kubectl(t controllers.ID, verb string, flags ...string) string {
 	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, KubectlName(resource, t.Name)}, flags...), " ")
 }
 
-// KubectlName returns the arguments of kubectl for an object. An RBAC object may be named like an option, which kubectl accepts
-// behind a slash.
+// KubectlName returns the arguments of kubectl for an object. The name of an RBAC object may begin with a dash, which kubectl
+// accepts only after a slash.
 func KubectlName(resource, name string) string {
 	separator := " "
 	if strings.HasPrefix(name, "-") {

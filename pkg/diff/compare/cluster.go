@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
-// Settings are the flags of kustomize-controller that affect a reconciliation.
+// Settings holds the flags of kustomize-controller that affect a reconciliation.
 type Settings struct {
 	// account is the ServiceAccount of Kustomizations without one.
 	account string

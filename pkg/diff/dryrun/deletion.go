@@ -60,8 +60,8 @@ func keptReason(owner *unstructured.Unstructured) string {
 	return ""
 }
 
-// accountMissing reports whether the service account of the finalizer is missing. The finalizer
-// keeps all objects then.
+// accountMissing reports whether the service account of the finalizer is missing. In that case,
+// the finalizer keeps all objects.
 func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 	_, rest, named := strings.Cut(c.Account, "system:serviceaccount:")
 	if !c.ownerDeleted || !named || c.stay != "" || !build.IsKustomization(c.Owner) {

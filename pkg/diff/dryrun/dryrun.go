@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-// maxRequests is the number of concurrent requests: fewer than the streams of an HTTP/2
+// maxRequests is the number of concurrent requests: fewer than the stream limit of an HTTP/2
 // connection, and enough to hide the latency of a distant cluster.
 const maxRequests = 48
 
@@ -34,7 +34,7 @@ type Engine struct {
 	Client     *kube.Client
 	kinds      *kinds
 	normalizer *normalizer
-	// self has the permissions of the user, actors has those of service accounts.
+	// self uses the permissions of the user, and actors use the permissions of service accounts.
 	self   *actor
 	acting sync.Mutex
 	actors map[string]*actor
@@ -227,7 +227,7 @@ func (c *comparison) run(ctx context.Context, stage []int, changes []diff.Change
 	return g.Wait()
 }
 
-// skipPruning replaces the deletions, which follow index from: a controller that fails to apply does
+// skipPruning replaces the deletions, which start at index from: a controller that fails to apply does
 // not prune.
 func skipPruning(r *diff.Result, from int) {
 	for i, c := range r.Changes {

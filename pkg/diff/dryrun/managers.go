@@ -151,7 +151,7 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 // defaults returns the object with the defaults of the server, as for a new object.
 func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[string]any {
 	if o.ref().IsCRD() {
-		return crd.Defaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another
+		return crd.Defaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another name
 	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)

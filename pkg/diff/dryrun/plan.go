@@ -31,8 +31,8 @@ type Plan struct {
 	Reconciled bool
 	// Account is the user that the controller impersonates, or "" for none.
 	Account string
-	// Overridden are the prefixes of further field managers whose fields kustomize-controller takes over,
-	// as its flag --override-manager sets them.
+	// Overridden lists the prefixes of further field managers whose fields kustomize-controller takes
+	// over, as set by its flag --override-manager.
 	Overridden []string
 	// Release configures the release of a HelmRelease. It is nil for a Kustomization.
 	Release *Release
@@ -43,8 +43,8 @@ type Plan struct {
 	// FieldOwners adds the field managers that own the changed fields.
 	FieldOwners bool
 
-	// Progress is called with the number of compared objects and of all objects, concurrently. It
-	// may be nil.
+	// Progress is called concurrently with the number of compared objects and the number of all
+	// objects. It may be nil.
 	Progress func(done, total int)
 
 	// ownerDeleted reports whether the owner itself is deleted.
@@ -160,7 +160,8 @@ func stale(kustomization map[string]any, objects []item) ([]controllers.Versione
 	return refs, nil
 }
 
-// anywhere reports whether a build has a cluster-scoped object, in any namespace.
+// anywhere reports whether a build contains a cluster-scoped object, regardless of the namespace in
+// its manifest.
 func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 	for d := range desired {
 		if d.Group == ref.Group && d.Kind == ref.Kind && d.Name == ref.Name {

@@ -31,7 +31,7 @@ type Comparison struct {
 	At time.Time
 }
 
-// text returns a line with the names in a format.
+// text returns a line with the compared revisions and the clusters, formatted by name.
 func (c Comparison) text(name func(string) string) string {
 	if c.Base == "" {
 		return ""
@@ -43,7 +43,7 @@ func (c Comparison) text(name func(string) string) string {
 	return strings.Join(paths, ", ") + ": " + name(c.Head) + " compared with " + name(c.Base)
 }
 
-// dated returns a line with the time.
+// dated returns that line with the time of the comparison.
 func (c Comparison) dated() string {
 	if c.Base == "" {
 		return ""
@@ -96,7 +96,7 @@ func Human(results []*diff.Result, s Style) string {
 	return text
 }
 
-// bySection returns what write writes for each section, under its title, with an empty line below.
+// bySection returns the output of write for each section, below its title and followed by an empty line.
 func bySection(results []*diff.Result, s Style, write func(*strings.Builder, []*diff.Result, Style)) string {
 	var b strings.Builder
 	for _, section := range Sections(results) {
@@ -155,7 +155,7 @@ func totals(results []*diff.Result) string {
 	return text
 }
 
-// amount is a number with what it counts.
+// amount is a number and the noun that it counts.
 type amount struct {
 	n    int
 	what string

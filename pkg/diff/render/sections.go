@@ -14,13 +14,13 @@ import (
 
 // Section holds the changes that are the same in some clusters, and in no other.
 type Section struct {
-	// Clusters are the directories of the clusters. There are none if one cluster was compared.
+	// Clusters lists the directories of the clusters. It is empty if only one cluster was compared.
 	Clusters []string
 	Results  []*diff.Result
 }
 
-// Sections folds the changes of several clusters: those that are displayed in the same way, and whose
-// masked values are the same, are in one section. Sections of many clusters are first.
+// Sections groups the changes of several clusters: changes that are displayed in the same way and
+// have the same masked values share a section. Sections of more clusters come first.
 func Sections(results []*diff.Result) []Section {
 	if len(clustersOf(results)) == 0 {
 		return []Section{{Results: results}}

@@ -195,12 +195,12 @@ func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID
 	case operator.Renders(owner):
 		what = "data"
 	}
-	key := lack{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
-	if w.lacking[key] == nil {
-		w.lacks = append(w.lacks, key)
+	key := missingData{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
+	if w.missedIn[key] == nil {
+		w.missed = append(w.missed, key)
 	}
-	if !slices.Contains(w.lacking[key], object.Namespace) {
-		w.lacking[key] = append(w.lacking[key], object.Namespace)
+	if !slices.Contains(w.missedIn[key], object.Namespace) {
+		w.missedIn[key] = append(w.missedIn[key], object.Namespace)
 	}
 	return true
 }

@@ -101,7 +101,7 @@ func (p *prediction) moved(o *owner, c diff.Change, e Entry) Entry {
 		return uncertain(e, "it is unknown whether its owner deletes it")
 	case from.kind.Release || o.kind.Release:
 		e.Action = Recreated
-		return uncertain(e, "it is deleted or not, depending on which owner is reconciled first and on the Helm annotations")
+		return uncertain(e, "whether it is deleted depends on which owner is reconciled first and on the Helm annotations")
 	case !from.prunes(e.Object) || from.failure != "" || p.held(from, map[*owner]bool{}) != "" || from.live() != nil && p.needs(from, o):
 		return e
 	case p.needs(o, from):
@@ -128,8 +128,8 @@ func (o *owner) prunes(ref controllers.ID) bool {
 	return o.field("spec.prune") == "true"
 }
 
-// created returns the entry of an object that an owner has not applied before. If another one also applies
-// it, both change it in turn.
+// created returns the entry of an object that an owner has not applied before. If another owner also
+// applies it, each reverts the other's changes.
 func (p *prediction) created(o *owner, e Entry) Entry {
 	e.Action = Created
 	at := slices.IndexFunc(p.before[e.Object], func(other *owner) bool { return other != o })
