@@ -66,7 +66,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 		return nil, "", fmt.Errorf("reading %s: %w", path.Join(folder, name), err)
 	}
 	if len(k.Resources) == 0 {
-		k.BuildMetadata = []string{kustomize.OriginAnnotations} // for the same reason
+		k.BuildMetadata = []string{kustomize.OriginAnnotations} // kustomize returns an error for an empty kustomization
 	}
 	return k, name, nil
 }

@@ -47,7 +47,7 @@ func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	defer oneAtATime.Unlock()
 	source := &readOnly{source: from}
 	defer func() {
-		// A panic that one file causes must not end a program that builds many directories.
+		// A panic caused by one file must not terminate a program that builds many directories.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("kustomize panicked: %v", problem)
 		}

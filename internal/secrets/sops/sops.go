@@ -14,7 +14,7 @@ import (
 const Job helper.Call[Request, Response] = "decrypt"
 
 // ErrNoKey is returned if no available key decrypts a document.
-var ErrNoKey = errors.New("no available key decrypts it")
+var ErrNoKey = errors.New("no available key can decrypt it")
 
 // Keys holds the contents of the Secret for decryption, under the names that kustomize-controller
 // reads. The helper process adds the credentials in its environment.

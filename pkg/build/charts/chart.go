@@ -62,7 +62,7 @@ type Access struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// PassCredentials also sends the credentials to other hosts that an index references.
 	PassCredentials bool `json:"passCredentials,omitempty"`
-	// Public allows connections to public addresses and to the hosts in Hosts only.
+	// Public restricts connections to public addresses and to the hosts in Hosts.
 	Public bool     `json:"public,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
 }

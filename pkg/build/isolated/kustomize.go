@@ -153,7 +153,7 @@ func refuse(r *http.Request) (*url.URL, error) {
 
 // source reads the files of a build from the process that started the job.
 type source struct {
-	ctx context.Context // the methods of build.FileSystem take none
+	ctx context.Context // the methods of build.FileSystem have no context parameter
 	ask helper.Ask
 }
 

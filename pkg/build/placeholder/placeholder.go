@@ -37,8 +37,8 @@ func keyedHash(parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Alias returns a name for a text that is derived from a secret value. Within a process, equal
-// texts have the same name, which does not reveal the text.
+// Alias returns a name for a text that is derived from a secret value. Within a process, equal texts have
+// the same name. The name does not reveal the text.
 func Alias(text string) string { return "derived-" + hex.EncodeToString(keyedHash("alias", text)[:5]) }
 
 // few lists YAML values that are too common to be secret, and that control which fields and objects exist.
