@@ -97,8 +97,8 @@ func (r *Result) Unstructured() []*unstructured.Unstructured {
 // Object is an object and its origin.
 type Object struct {
 	*unstructured.Unstructured
-	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter its
-	// values are still encrypted, with one they are in plain text.
+	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter, its
+	// values are still encrypted; with one, they are in plain text.
 	Encrypted bool
 	// Withheld reports whether the object is encrypted and not decrypted because the input is
 	// untrusted.

@@ -86,7 +86,8 @@ type readOnly struct {
 
 var _ filesys.FileSystem = (*readOnly)(nil)
 
-// at returns the files that contain a path: the disk for the directories into which kustomize clones remote bases.
+// at returns the file system for a path: the disk for the directories into which kustomize clones remote bases,
+// otherwise the source.
 func (r *readOnly) at(name string) FileSystem {
 	if strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-")) {
 		return filesys.MakeFsOnDisk()

@@ -42,7 +42,7 @@ func (e *evaluation) subject(t controllers.ID) rules.Subject {
 }
 
 // of returns the finding for one object according to its own status, or nil if it is healthy. waits reports whether the object
-// waits for other objects, which may have the root cause.
+// waits for other objects, which may be the root cause.
 func (e *evaluation) of(t controllers.ID) (f *rules.Finding, waits bool) {
 	result, known := e.known[t]
 	if !known {

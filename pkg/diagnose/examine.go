@@ -51,9 +51,9 @@ func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed
 	return slices.Contains(old, true)
 }
 
-// examine adds details to a root cause that need further requests: pods that are not ready, the file in the source, recent events.
-// Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the object has no
-// recent events.
+// examine adds details that require further requests to a root cause: pods that are not ready, the file in the source, recent
+// events. Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the
+// object has no recent events.
 func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {
 	if root.Code == "deleting" && root.Object.Kind == "Namespace" && root.Object.Group == "" {
 		inventory.ExplainNamespace(ctx, s.cluster, root, root.Object.Name)
@@ -212,7 +212,7 @@ func workloadFinding(object controllers.ID, p rollout.Problem) rules.Finding {
 	return f
 }
 
-// workloadsOf returns the objects whose pods may be the cause: the inventory and the objects that the failure names.
+// workloadsOf returns the objects whose pods may be the cause: the inventory and the objects that the failure mentions.
 func workloadsOf(sub rules.Subject) []controllers.ID {
 	objects := controllers.Managed(sub.Object)
 	for _, h := range sub.Failure().Objects {

@@ -19,8 +19,8 @@ type Facts struct {
 	// NextReconciliation is the time of the next reconciliation, or zero if it is unknown.
 	Interval           time.Duration
 	NextReconciliation time.Time
-	// Source is the object that provides the revisions. Fetched is its current revision and FetchedAt the time of that artifact.
-	// Address is the address of its server, or "" if the kind has none.
+	// Source is the object that provides the revisions. Fetched is its current revision, and FetchedAt is the time at which its
+	// artifact was last updated. Address is the server address, or "" if the kind has no address.
 	Source    controllers.ID
 	Address   string
 	Fetched   string

@@ -32,7 +32,8 @@ type installation struct {
 	leases map[string]string
 	// crashes holds the controllers in crash loops that are currently available.
 	crashes map[string]crash
-	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
+	// leasesRead is set once the leases of the controllers have been read. uninstalled lists the controllers that are not
+	// installed.
 	leasesRead  bool
 	uninstalled []string
 	// found holds the Deployments of the namespace by name.

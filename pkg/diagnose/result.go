@@ -20,7 +20,7 @@ type Result struct {
 	RootCauses int
 	// Unknown describes what could not be read, and why.
 	Unknown []string
-	// Uninstalled is set if the namespace of the controllers has none.
+	// Uninstalled is set if the controllers' namespace contains no controllers.
 	Uninstalled bool
 	// Progress lists reconciliations that have just started and have neither failed nor succeeded.
 	Progress []Cause

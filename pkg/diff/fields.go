@@ -235,7 +235,7 @@ func empty(v any) bool {
 // values.
 func canonical(v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // not for values decoded from JSON
+	if err != nil { // cannot fail for values decoded from JSON
 		return fmt.Sprintf("%#v", v)
 	}
 	return string(data)

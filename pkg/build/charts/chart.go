@@ -45,7 +45,7 @@ type Chart struct {
 	ReplaceValues bool     `json:"replaceValues,omitempty"`
 }
 
-// Fixed reports whether the content of the chart is always the same: its files are given, or the digest of its artifact.
+// Fixed reports whether the content of the chart is always the same: its files or the digest of its artifact are given.
 func (c *Chart) Fixed() bool {
 	return c.Files != nil || c.Archive != nil || strings.HasPrefix(c.URL, "oci://") && c.Digest != ""
 }

@@ -19,7 +19,8 @@ import (
 // KustomizeJob is the job that runs kustomize, and the argument of its process.
 const KustomizeJob helper.Call[string, []json.RawMessage] = "kustomize"
 
-// proxyVariable names the proxy through which kustomize may fetch remote bases.
+// proxyVariable is the environment variable with the proxy through which kustomize may fetch remote
+// bases.
 const proxyVariable = "HTTPS_PROXY"
 
 // Kustomizer implements build.Kustomizer in a helper process.
@@ -133,7 +134,7 @@ func Kustomize(ctx context.Context, folder string, ask helper.Ask) ([]json.RawMe
 }
 
 // RestrictNetwork sends all HTTP requests of this process through the proxy in its environment, and
-// refuses them if there is none. It replaces http.DefaultTransport, which kustomize uses.
+// rejects them if no proxy is set. It replaces http.DefaultTransport, which kustomize uses.
 func RestrictNetwork(env func(string) string) error {
 	transport := &http.Transport{Proxy: refuse}
 	if address := env(proxyVariable); address != "" {

@@ -1,9 +1,9 @@
 // Package operator renders the objects that flux-operator applies: for a ResourceSet, its templates are executed with each
 // set of inputs; for a FluxInstance, the source and the Kustomization of spec.sync.
 //
-// The behavior is that of https://fluxoperator.dev/docs/crd/. Data that only a cluster has is not rendered: the inputs
-// that a provider fetches from another service must be set, IDs that the operator derives from the UID of an object are
-// derived from its name instead, and the controllers of a FluxInstance are left out.
+// The behavior follows https://fluxoperator.dev/docs/crd/. Data that only a cluster has is not rendered: the inputs that a
+// provider fetches from another service must be set, IDs that the operator derives from the UID of an object are derived
+// from its name instead, and the controllers of a FluxInstance are left out.
 package operator
 
 import (

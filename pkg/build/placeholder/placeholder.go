@@ -80,7 +80,7 @@ func marshalLike(original string, document any) string {
 		encode = func(v any) ([]byte, error) { return json.Marshal(v) }
 	}
 	text, err := encode(document)
-	if err != nil { // not for decoded documents
+	if err != nil { // cannot fail for decoded documents
 		return Alias(original)
 	}
 	return string(text)
@@ -170,7 +170,7 @@ func Values(value, public any) any {
 
 func number(value any) any {
 	encoded, err := json.Marshal(value)
-	if err != nil { // not for decoded documents
+	if err != nil { // cannot fail for decoded documents
 		return value
 	}
 	text := Of(string(encoded))

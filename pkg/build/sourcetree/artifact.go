@@ -66,8 +66,8 @@ type packing struct {
 	archive *tar.Writer
 	matcher gitignore.Matcher
 	options ArtifactOptions
-	// open holds the real paths of the parent directories: a link to one of them would recurse without
-	// end.
+	// open holds the real paths of the parent directories: a link to one of them would cause infinite
+	// recursion.
 	open []string
 }
 

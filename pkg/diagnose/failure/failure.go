@@ -106,7 +106,7 @@ const (
 	Schema Type = "schema"
 	// Locked is a Helm release with an operation in progress.
 	Locked Type = "locked"
-	// NoValuesFile is the values file in Name that the source does not contain.
+	// NoValuesFile is the missing values file in Name.
 	NoValuesFile Type = "no-values-file"
 	// NoChart is a missing chart or chart version.
 	NoChart Type = "no-chart"
@@ -140,7 +140,7 @@ const (
 	NoDirectory Type = "no-directory"
 	// Expression is a CEL expression of the spec that is false or invalid.
 	Expression Type = "expression"
-	// TooLarge is an object above the limit of the API server.
+	// TooLarge is an object above the size limit of the API server.
 	TooLarge Type = "too-large"
 	// Precondition is a UID or resource version in a manifest.
 	Precondition Type = "precondition"

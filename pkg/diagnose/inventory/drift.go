@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// driftChecks is the maximum number of objects to compare by a dry run. Their managed fields show a change by another field
+	// driftChecks is the maximum number of objects to compare in a dry run. Their managed fields show a change by another field
 	// manager.
 	driftChecks = 3
 	// driftFields is the maximum number of fields to print for an object. driftValue is the maximum length of a value.

@@ -64,8 +64,8 @@ func (c *Cluster) DeletedPods(ctx context.Context, namespace string, workloads [
 	return found, err
 }
 
-// Pruning returns the last event in which a Flux object reports that it has pruned an object, in a namespace, or in all
-// namespaces if it is "". It returns a zero event if there is none.
+// Pruning returns the last event in namespace, or in all namespaces if that is "", that reports the pruning of an object by
+// a Flux object. It returns a zero event if there is none.
 func (c *Cluster) Pruning(ctx context.Context, namespace string, t controllers.ID) (last event.Event, err error) {
 	err = c.eachEvent(ctx, namespace, "type=Normal", func(e event.Event) {
 		reported := slices.ContainsFunc(strings.Split(e.Message, "\n"), func(line string) bool { return strings.TrimSpace(line) == t.String()+" deleted" })

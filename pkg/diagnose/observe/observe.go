@@ -1,6 +1,6 @@
 // Package observe reads the input of a diagnosis from a cluster: Flux objects along their references or by kind, events, pods and
-// logs, artifacts, and the objects in an inventory. It reads each of them once, independent ones at the same time, and does not
-// evaluate them. It describes unreadable objects, because a diagnosis must not report them as missing.
+// logs, artifacts, and the objects in an inventory. It reads each of them once and independent ones concurrently, and evaluates
+// nothing. It describes unreadable objects, because a diagnosis must not report them as missing.
 package observe
 
 import (

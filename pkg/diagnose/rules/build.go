@@ -41,7 +41,7 @@ var buildRules = []rule{
 	},
 	{
 		code: "build-path", live: true, kinds: []string{"Kustomization"}, steps: []failure.Step{failure.Path}, when: func(s Subject) bool { return s.Live.Ignored != "" },
-		message: "the artifact of the source has no path {path}: {ignored} excludes it",
+		message: "path {path} is not in the artifact of the source: {ignored} excludes it",
 		fixes:   []string{"correct {ignored}, or .spec.path of {object}"},
 	},
 	{

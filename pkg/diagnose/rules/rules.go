@@ -29,7 +29,7 @@ type rule struct {
 	fixes   []string
 	more    func(Subject) []string
 	retry   string
-	// upstream is set if the source may have the root cause.
+	// upstream is set if the source may be the root cause.
 	upstream bool
 	// live is set if the texts depend on Subject.Live.
 	live bool
@@ -70,7 +70,7 @@ func (r rule) finding(s Subject) Finding {
 // Classification is the finding of the rule that matches a failure.
 type Classification struct {
 	Finding Finding
-	// Upstream is set if the source may have the root cause, Live if the finding depends on Subject.Live.
+	// Upstream is set if the source may be the root cause, Live if the finding depends on Subject.Live.
 	Upstream, Live bool
 }
 

@@ -33,7 +33,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "chart-values-file", kinds: []string{"HelmChart"}, types: []failure.Type{failure.NoValuesFile},
-		message: "the source has no values file {variable}",
+		message: "values file {variable} does not exist in the source",
 		fixes:   []string{"push {variable}, or correct .spec.chart.spec.valuesFiles of the HelmRelease of {object}"},
 	},
 	{

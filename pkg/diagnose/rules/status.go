@@ -17,7 +17,7 @@ var upstreamReasons = []string{
 	"HelmChartNotReady", "IncludeUnavailable", "SourceFetchFailed", "Progressing", "ProgressingWithRetry", "",
 }
 
-// Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that has the
+// Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that is the
 // root cause.
 func (s Subject) Status() (f Finding, waits bool) {
 	if f, ok := s.progress(); ok {
@@ -25,7 +25,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	}
 	if slices.Contains(upstreamReasons, s.Ready.Reason) || missesFlux(s) {
 		f := Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}
-		if s.Failure().Type != "" { // it has failed, and does not only wait for an artifact
+		if s.Failure().Type != "" { // it has failed and is not just waiting for an artifact
 			f.Since = time.Time{}
 		}
 		return f, true
@@ -68,7 +68,7 @@ func (s Subject) exhausted(f Finding, classified bool) Finding {
 	} else {
 		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + ConditionText(failed), Fixes: checks(s)}
 	}
-	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts, then tries again"
+	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts and retries"
 	return f
 }
 
@@ -96,8 +96,8 @@ func (s Subject) progress() (Finding, bool) {
 	return f, true
 }
 
-// announcedTime matches the time for which a controller waits for health checks or an action of Helm. The messages about fetching
-// and building have a timeout as well, but do not wait.
+// announcedTime matches the time for which a controller waits for health checks or an action of Helm. Messages about fetching and
+// building also contain a timeout, but do not announce a wait.
 var announcedTime = regexp.MustCompile(`^(?i:running) (?:health checks|'[a-z]+' action) .*?with (?:a )?timeout of ([0-9hms.]+)`)
 
 // waitingTime returns the time for which a controller waits according to its message, or zero.

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// words are the words that the texts of rules may contain in braces.
+// words holds the words that rule texts may contain in braces, with their values.
 var words = map[string]func(Subject) string{
 	// The Flux object.
 	"object":               Subject.String,
@@ -99,7 +99,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// dependencyOf returns the object of the same kind that the message names.
+// dependencyOf returns the object of the same kind that the message mentions.
 func dependencyOf(s Subject) string {
 	return s.Kind.ID(cmp.Or(s.failure.Named.Namespace, s.namespace()), s.failure.Named.Name).String()
 }

@@ -280,7 +280,7 @@ func (c *between) finish(change diff.Change, old, young build.Object) diff.Chang
 	return change
 }
 
-// shown returns a copy of the object with the values that SOPS encrypted masked.
+// shown returns a copy of the object in which the values that SOPS encrypted are masked.
 func (c *between) shown(o build.Object) *unstructured.Unstructured {
 	if o.Unstructured == nil {
 		return nil
@@ -299,7 +299,7 @@ func maskedDigest(old, young build.Object, before, after *unstructured.Unstructu
 	for _, o := range []build.Object{old, young} {
 		text, err := json.Marshal(o.Unstructured)
 		if err != nil {
-			text = fmt.Append(nil, o.Unstructured) // not for values decoded from YAML
+			text = fmt.Append(nil, o.Unstructured) // not reached for values decoded from YAML
 		}
 		sum.Write(fmt.Appendf(nil, "%d %s", len(text), text))
 	}
@@ -311,7 +311,7 @@ func sameContent(o build.Object, shown *unstructured.Unstructured) bool {
 	return o.Unstructured == nil || apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(o.Object)), diff.Content(shown))
 }
 
-// renamed returns the kinds for which both builds have an object whose name differs on every
+// renamed returns the kinds of which both builds have an object whose name differs on every
 // rendering.
 func renamed(before, after identified) map[schema.GroupKind]bool {
 	kinds := func(objects identified) map[schema.GroupKind]bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// scopes maps the kinds whose CRDs are built to whether they are namespaced.
+// scopes holds, for each kind whose CRD is built, whether it is namespaced.
 type scopes map[schema.GroupKind]bool
 
 func scopesOf(all []Pair) scopes {

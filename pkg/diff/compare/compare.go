@@ -208,8 +208,8 @@ func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result
 	if err != nil {
 		return nil, explainForbidden(err)
 	}
-	// The objects of a Kustomization may depend on those of the previous one
-	// on the same cluster.
+	// The objects of a Kustomization may depend on objects of the previous Kustomization on the same
+	// cluster.
 	c := &Clusters{comparer: p.comparer, here: p.client.Config, settings: p.settings}
 	p.clusters = c
 	var results []*diff.Result

@@ -245,7 +245,7 @@ func observed(o *unstructured.Unstructured) bool {
 	return !ok || generation == o.GetGeneration()
 }
 
-// chartDefaults are the defaults of the API server in HelmChart specs.
+// chartDefaults holds the defaults of the API server in HelmChart specs.
 var chartDefaults = map[string]string{"version": "*", "reconcileStrategy": "ChartVersion"}
 
 // matchesTemplate reports whether a HelmChart or OCIRepository matches the chart

@@ -108,8 +108,8 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, built *build.Result) {
 	}
 }
 
-// committed returns the revision of the work tree around a directory, or "" if
-// it is not exactly that of a commit.
+// committed returns the revision of the work tree around a directory, or "" if the
+// work tree has uncommitted changes.
 func committed(ctx context.Context, folder string) string {
 	clone, err := git.Open(folder)
 	if err != nil {

@@ -34,8 +34,8 @@ func (e *Engine) Live(ctx context.Context, ref controllers.VersionedID) (*unstru
 	return &unstructured.Unstructured{Object: o}, nil
 }
 
-// DeletionPlan returns the plan for a Kustomization or a HelmRelease that is deleted: what its
-// finalizer does with its inventory.
+// DeletionPlan returns the plan for the deletion of a Kustomization or a HelmRelease: the effects
+// of its finalizer on its inventory.
 func DeletionPlan(live *unstructured.Unstructured) Plan {
 	return Plan{Owner: live, Build: &build.Result{}, ownerDeleted: true}
 }

@@ -24,10 +24,10 @@ type Plan struct {
 	Build *build.Result
 	// Revision is the revision of the source, for display.
 	Revision string
-	// Drift reports whether the build is what the controller applied last.
+	// Drift reports whether the controller applied the same build last.
 	Drift bool
 	// Reconciled reports whether the controller has reconciled the live spec, so that Applied returns
-	// what it applied.
+	// the build that it applied.
 	Reconciled bool
 	// Account is the user that the controller impersonates, or "" for none.
 	Account string
@@ -36,8 +36,8 @@ type Plan struct {
 	Overridden []string
 	// Release configures the release of a HelmRelease. It is nil for a Kustomization.
 	Release *Release
-	// Applied returns the build of the last applied revision, with which objects that cannot be
-	// decrypted are compared. It is called at most once, and may be nil.
+	// Applied returns the build of the last applied revision. Objects that cannot be decrypted are
+	// compared with it. Applied is called at most once, and may be nil.
 	Applied func(context.Context) (*build.Result, error)
 
 	// FieldOwners adds the field managers that own the changed fields.

@@ -129,10 +129,10 @@ func (m markup) dangers(results []*diff.Result) []string {
 	return all
 }
 
-// The positions of failures and of warnings before those of dangers.
+// The positions of failures and warnings, which come before dangers.
 const failing, warned = -2, -1
 
-// severity returns the position of the most severe of some dangers. Allowed ones and notices are after all others.
+// severity returns the position of the most severe of some dangers. Allowed dangers and notices come after all others.
 func severity(dangers []diff.Danger) int {
 	least := 2 * len(review.Rules())
 	for _, d := range dangers {
@@ -145,7 +145,7 @@ func severity(dangers []diff.Danger) int {
 	return least
 }
 
-// images returns a line for each changed image in a format: the object, the container, and the old and the new image.
+// images formats a line for each changed image: the object, the container, and the old and the new image.
 func (m markup) images(results []*diff.Result, format string) []string {
 	var lines []string
 	for _, section := range Sections(results) {

@@ -66,8 +66,8 @@ func (s Style) paint(op diff.Op, text string) string {
 	return s.Paint(op, text)
 }
 
-// words are the texts for the actions. An action without a text is not printed: the object does
-// not change, or the action is an error.
+// words holds the texts for the actions. An action without a text is not printed: the object does not change, or
+// the action is an error.
 var words = map[diff.Action]string{
 	diff.Created:   "created",
 	diff.Changed:   "changed",
@@ -402,7 +402,7 @@ func kindOf(v any) string {
 
 func inYAML(v any) string {
 	data, err := output.YAML(v)
-	if err != nil { // not for values decoded from JSON
+	if err != nil { // cannot fail for values decoded from JSON
 		return fmt.Sprint(v)
 	}
 	return string(data)

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Section holds the changes that are the same in some clusters, and in no other.
+// Section holds the changes that exactly the same clusters have in common.
 type Section struct {
 	// Clusters lists the directories of the clusters. It is empty if only one cluster was compared.
 	Clusters []string
@@ -71,7 +71,7 @@ func (p *part) key() string {
 		content = []any{p.change, unified(*p.change, p.of.Builds), p.change.Digest, p.of.Drift}
 	}
 	text, err := json.Marshal([]any{p.of.Owner, p.change == nil, content})
-	if err != nil { // not for values decoded from JSON
+	if err != nil { // cannot fail for values decoded from JSON
 		text = fmt.Append(nil, p.of.Cluster, content)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))

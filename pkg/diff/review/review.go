@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas. Only the annotation of the
-// current object counts, not that of the changed one: otherwise, a change could allow itself.
+// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas. Only the annotation on the
+// current object counts, not the one on the changed object: otherwise, a change could allow itself.
 const AllowAnnotation = "fluxkit.dev/allow-danger"
 
 // Rule is a reason to review a change.
@@ -85,8 +85,8 @@ func Check(ids []string) error {
 	return nil
 }
 
-// Apply sets the dangers of all changes and results. Dangers of the rules in allow, or of those in the annotation of the current
-// object, are marked as allowed.
+// Apply sets the dangers of all changes and results. Dangers of rules in allow or in the annotation on the current object are
+// marked as allowed.
 func Apply(results []*diff.Result, allow []string) {
 	for _, r := range results {
 		r.Dangers = nil

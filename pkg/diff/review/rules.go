@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Rules returns all rules, sorted by what they are about: data, availability, reconciliation,
-// permissions, versions, and deletions of any kind.
+// Rules returns all rules, sorted by topic: data, availability, reconciliation, permissions,
+// versions, and deletions of any kind.
 func Rules() []Rule { return rules }
 
 var rules = []Rule{

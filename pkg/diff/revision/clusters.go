@@ -83,7 +83,7 @@ func Clusters(ctx context.Context, base, head repository.Revision, paths []strin
 	return all, joined(failed)
 }
 
-// merged adds the failures of a cluster to those of others. Equal failures are merged.
+// merged adds the failures of a cluster to the failures of other clusters. Equal failures are merged.
 func merged(known, failed []*BuildError, cluster string) []*BuildError {
 	for _, f := range failed {
 		same := slices.IndexFunc(known, func(k *BuildError) bool {

@@ -25,7 +25,7 @@ type Options struct {
 	// Locate calls read, which reads further files of the repository to find the files and lines of the changes. If Locate
 	// is nil, they are not determined.
 	Locate func(read func() error) error
-	// Timeline predicts the order of the changes, for which everything is rendered.
+	// Timeline predicts the order of the changes, which requires rendering everything.
 	Timeline bool
 }
 
@@ -38,7 +38,7 @@ type Outcome struct {
 	// Followed is the number of Kustomizations and HelmReleases. Rendered is the number of those that were rendered on
 	// both sides.
 	Followed, Rendered int
-	// Shared is the number of renderings that were taken over from another cluster.
+	// Shared is the number of renderings that were reused from another cluster.
 	Shared int
 	// Timeline is set if it was requested.
 	Timeline *timeline.Prediction

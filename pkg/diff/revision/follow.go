@@ -105,7 +105,7 @@ func (w *walker) compare(p pair, kept bool) {
 		})
 	}
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
-	// flux-operator uninstalls Flux with a FluxInstance, and leaves what Flux has applied.
+	// flux-operator uninstalls Flux when a FluxInstance is deleted, and keeps the objects that Flux has applied.
 	w.children(before, after, kept || after == nil && controllers.IDOf(before.Owner.Object).IsFluxInstance())
 }
 
@@ -129,7 +129,8 @@ func (w *walker) unavailable(p pair) bool {
 	return true
 }
 
-// indistinct reports whether the reference of a source with one directory for all references changes, and records it.
+// indistinct reports whether the reference of a source changes although one directory is set for all of its references, and
+// records it.
 func (w *walker) indistinct(p pair) bool {
 	if !p.both() {
 		return false
@@ -290,7 +291,7 @@ func (w *walker) release(p pair, kept bool) {
 	w.installed(before, after, kept)
 }
 
-// unversioned returns a warning about a chart that changes without its version, or "".
+// unversioned returns a warning about a chart that changes without a new version, or "".
 func (w *walker) unversioned(p pair) string {
 	if !p.both() {
 		return ""

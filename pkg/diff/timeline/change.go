@@ -38,8 +38,9 @@ func (p *prediction) predict(o *owner) {
 	}
 }
 
-// fail adds the failure of an owner, and what it changes before it fails: kustomize-controller applies
-// Namespaces, CRDs and ClusterRoles first, checks all others before it applies them, and prunes at the end.
+// fail adds the failure of an owner, and the changes that it makes before it fails: kustomize-controller
+// applies Namespaces, CRDs and ClusterRoles first, checks all others before it applies them, and prunes at
+// the end.
 func (p *prediction) fail(o *owner) {
 	if o.kind.Release {
 		p.Unknown = append(p.Unknown, o.ref.String()+": the objects that Helm changes before it fails, and the remediation")
@@ -174,7 +175,7 @@ var defined = []string{
 	"spec.chart.spec.chart", "spec.chart.spec.version", "spec.chart.spec.sourceRef", "spec.chart.spec.valuesFiles",
 }
 
-// release returns the operation on the release of a HelmRelease, "" if there is none.
+// release returns the operation on the release of a HelmRelease, or "" if there is none.
 func (o *owner) release() (operation string, uncertain bool) {
 	switch {
 	case !o.kind.Release || o.live() == nil:

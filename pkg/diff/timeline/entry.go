@@ -36,9 +36,9 @@ type Entry struct {
 	Action string         `json:"action"`
 	// Message is the failure of a Flux object, the release of a HelmRelease, or the effect of a change.
 	Message string `json:"message,omitempty"`
-	// Gap is the time for which an object that was recreated did not exist.
+	// Gap is the time during which a recreated object did not exist.
 	Gap float64 `json:"gapSeconds,omitempty"`
-	// Owners are the owners before and after, if they differ.
+	// Owners lists the previous and the new owner, if they differ.
 	Owners []controllers.ID `json:"owners,omitempty"`
 	// By is the Kustomization or HelmRelease that makes a predicted change.
 	By *controllers.ID `json:"by,omitempty"`
@@ -78,7 +78,7 @@ func (e Entry) Consequence() string {
 	return text
 }
 
-// Template returns the pod template of a workload, nil for other objects.
+// Template returns the pod template of a workload, or nil for other objects.
 func Template(o controllers.Object) any {
 	t, _ := (controllers.Path{"spec.template"}).Lookup(o)
 	if _, pods := (controllers.Path{"spec.template.spec.containers"}).Lookup(o); !pods {

@@ -74,8 +74,9 @@ type prediction struct {
 }
 
 // Predict returns the order in which the controllers make the changes of all owners of a cluster,
-// including owners that do not change. The results are those of builds.Compare for them. It does not
-// predict whether applied objects become ready, or what the API server and webhooks add to them.
+// including owners that do not change. results are the results of builds.Compare for these owners. It
+// does not predict whether applied objects become ready, or what the API server and webhooks add to
+// them.
 func Predict(all []builds.Pair, results []*diff.Result) *Prediction {
 	review.Apply(results, nil)
 	p := &prediction{
@@ -104,7 +105,7 @@ func Predict(all []builds.Pair, results []*diff.Result) *Prediction {
 	return p.Prediction
 }
 
-// add indexes an owner and what it applies.
+// add indexes an owner and the objects that it applies.
 func (p *prediction) add(o *owner) {
 	o.kind, _ = controllers.KindOf(o.ref.Group, o.ref.Kind)
 	p.order, p.owners[o.ref] = append(p.order, o), o
