@@ -89,7 +89,7 @@ func (d Diagnoser) Around(ctx context.Context, k controllers.Kind, o controllers
 	return around, nil
 }
 
-// AddInventory adds the objects that are missing or being deleted from the tree of a healthy object.
+// AddInventory adds the missing objects, and the objects being deleted, in the tree of a healthy object.
 func (a *Surroundings) AddInventory(ctx context.Context, d Diagnoser, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
 	_, deleting := rules.DeletedAt(o)

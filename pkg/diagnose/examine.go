@@ -51,7 +51,7 @@ func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed
 	return slices.Contains(old, true)
 }
 
-// examine adds details that require further requests to a root cause: pods that are not ready, the file in the source, recent
+// examine adds to a root cause the details that require further requests: pods that are not ready, the file in the source, recent
 // events. Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the
 // object has no recent events.
 func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {

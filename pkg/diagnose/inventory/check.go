@@ -40,7 +40,8 @@ type check struct {
 	result  Result
 }
 
-// each adds a problem for each object that has one. If there are too many, a detail of the first problem says so.
+// each adds a problem for each object that has one. If more than objectsShown objects have one, a detail of the first
+// problem reports that.
 func (k *check) each(summary, more string, find func(controllers.ID) (rules.Finding, bool)) {
 	first, found := len(k.result.Problems), 0
 	for _, t := range k.inventory.Objects {

@@ -53,7 +53,8 @@ func (m markup) comment(head string, results []*diff.Result, limit int) string {
 	return full
 }
 
-// detail returns the details of a change. It truncates the diff to most bytes; 0 means no limit. builds is diff.Result.Builds.
+// detail returns the details of a change. It truncates the diff to the given number of bytes; 0 means no limit. builds is
+// diff.Result.Builds.
 func (m markup) detail(c diff.Change, builds bool, most int) string {
 	text := m.heading(c.Object.String(), verdict(c)) + "\n\n"
 	for _, note := range c.Notes {
@@ -68,8 +69,8 @@ func (m markup) detail(c diff.Change, builds bool, most int) string {
 	return text + m.end
 }
 
-// excerpt returns the first lines of a text that fit into most bytes, or the beginning of the first line, followed by the
-// number of omitted lines.
+// excerpt returns the first lines of a text that fit into the given number of bytes, or the beginning of the first line,
+// followed by the number of omitted lines.
 func excerpt(body string, most int) string {
 	kept := body[:strings.LastIndexByte(cutAt(body, most), '\n')+1]
 	rest := body[len(kept):]
@@ -175,7 +176,7 @@ func list(lines []string, format string) string {
 // titled is a text with the title of its section. The title is Markdown and may be empty.
 type titled struct {
 	title, text string
-	// excerpt returns the text with a body of at most most bytes.
+	// excerpt returns the text with a body of at most that many bytes.
 	excerpt func(most int) string
 }
 

@@ -59,7 +59,7 @@ func All(ctx context.Context, base, head repository.Revision, paths []string, se
 }
 
 // Clusters compares two revisions for several clusters, and sets the cluster of each result. Content that the clusters share
-// is rendered once. Objects that cannot be built are omitted and named in the error, which is then returned together with the
+// is rendered once. Objects that cannot be built are omitted and listed in the error, which is then returned together with the
 // clusters.
 func Clusters(ctx context.Context, base, head repository.Revision, paths []string, o Options) ([]Cluster, error) {
 	said := &messages{clusters: map[string][]string{}}

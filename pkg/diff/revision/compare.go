@@ -44,8 +44,8 @@ type Outcome struct {
 	Timeline *timeline.Prediction
 }
 
-// Compare compares two revisions. Objects that cannot be built are omitted and named in the error,
-// which is then returned together with an outcome.
+// Compare compares two revisions. Objects that cannot be built are omitted and listed in the error, which is then returned
+// together with an outcome.
 func Compare(ctx context.Context, base, head repository.Revision, o Options) (*Outcome, error) {
 	outcome, failed, err := compare(ctx, base, head, o)
 	if err != nil {
