@@ -15,16 +15,14 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Surroundings holds a Flux object with its sources, dependencies, dependents and diagnosis at one point in
-// time.
+// Surroundings holds a Flux object with its sources, dependencies, dependents and diagnosis at one point in time.
 type Surroundings struct {
 	Link    tree.Link
 	Sources []tree.Link
 	// Needs lists the dependencies except the sources. NeededBy lists the dependents.
 	Needs, NeededBy []*tree.Vertex
 	Result          Result
-	// Events lists the object's events, newest last. NoEvents is the error that prevented reading them, or
-	// nil.
+	// Events lists the object's events, newest last. NoEvents is the error that prevented reading them, or nil.
 	Events   []event.Event
 	NoEvents error
 }

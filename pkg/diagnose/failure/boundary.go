@@ -25,8 +25,7 @@ func boundary(s string) int {
 	return -1
 }
 
-// quoted returns the length of the quoted text at i, or 0 if there is none. An
-// apostrophe in a word is not a quote.
+// quoted returns the length of the quoted text at i, or 0 if there is none. An apostrophe in a word is not a quote.
 func quoted(s string, i int) int {
 	switch q := s[i]; q {
 	case '"':

@@ -1,10 +1,8 @@
-// Package failure parses typed errors from the messages that controllers write
-// into conditions, events and pod states.
+// Package failure parses typed errors from the messages that controllers write into conditions, events and pod states.
 //
-// A message is parsed from left to right at the start of each part: after a
-// colon and a space outside quotes. The prefixes that controllers add to an
-// error are steps; the first known error ends the search. Names, URLs, tags and
-// quoted text are not searched.
+// A message is parsed from left to right at the start of each part: after a colon and a space outside quotes. The prefixes that
+// controllers add to an error are steps; the first known error ends the search. Names, URLs, tags and quoted text are not
+// searched.
 package failure
 
 import (
@@ -198,8 +196,7 @@ type Failure struct {
 	Text, Detail string
 }
 
-// Rejected returns the object that was applied or, if the message does not contain it, the one that the error
-// mentions.
+// Rejected returns the object that was applied or, if the message does not contain it, the one that the error mentions.
 func (f Failure) Rejected() Object {
 	if f.Object.Kind == "" || f.Object.Name == "" {
 		return f.Named
@@ -239,8 +236,7 @@ const (
 	deepest = 64
 )
 
-// Parse parses a message. steps are operations that are known to have failed.
-// Unknown parts are left empty.
+// Parse parses a message. steps are operations that are known to have failed. Unknown parts are left empty.
 func Parse(message string, steps ...Step) Failure {
 	if len(message) > longest {
 		message = message[:longest]

@@ -9,8 +9,7 @@ import (
 
 // Field is a field that the API server rejects.
 type Field struct {
-	// Path is the path in the object, such as spec.ports[0].port, or "" for the
-	// object itself.
+	// Path is the path in the object, such as spec.ports[0].port, or "" for the object itself.
 	Path string
 	// Problem is the error type of the API, such as "Invalid value".
 	Problem string
@@ -51,8 +50,7 @@ func (f Field) Immutable() bool {
 	return slices.Contains(immutable, f.Detail) || slices.ContainsFunc(immutableBut, func(s string) bool { return strings.HasPrefix(f.Detail, s) })
 }
 
-// Immutable reports whether all errors are changes of immutable fields, so that
-// recreating the object would succeed.
+// Immutable reports whether all errors are changes of immutable fields, so that recreating the object would succeed.
 func (f Failure) Immutable() bool {
 	return f.Type == Invalid && len(f.Fields) > 0 && !slices.ContainsFunc(f.Fields, func(field Field) bool { return !field.Immutable() })
 }
@@ -151,8 +149,7 @@ func balanced(s string) int {
 	return 0
 }
 
-// detail returns the length of the explanation at the start of s. In a list, it
-// ends before the next error.
+// detail returns the length of the explanation at the start of s. In a list, it ends before the next error.
 func detail(s string, several bool) int {
 	for i := 0; i < len(s); i++ {
 		if n := quoted(s, i); n > 0 {

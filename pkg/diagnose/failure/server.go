@@ -26,9 +26,8 @@ var networkErrors = []prototype{
 	{Type: TimedOut, pattern: `(?P<detail>context deadline exceeded(?: \(Client\.Timeout[^)\n]*\))?|net/http: request canceled[^\n]*)` + end},
 }
 
-// serverErrors lists the errors of HTTP servers, registries and object stores,
-// as printed by Go's HTTP clients, go-containerregistry, ORAS, containerd,
-// CRI-O, Helm, minio and go-git.
+// serverErrors lists the errors of HTTP servers, registries and object stores, as printed by Go's HTTP clients,
+// go-containerregistry, ORAS, containerd, CRI-O, Helm, minio and go-git.
 var serverErrors = []prototype{
 	{Type: Status, pattern: `unexpected requesting "[^"\n]*" status code: (?P<code>\d{3})` + end},
 	{Type: Status, pattern: `unexpected status code (?P<code>\d{3})(?: (?P<detail>[^\n]*))?`},

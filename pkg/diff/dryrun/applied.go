@@ -24,8 +24,7 @@ type observation struct {
 	refused       error
 }
 
-// compareApplied returns the change of an object of the build. Errors that concern the object alone are
-// part of its change.
+// compareApplied returns the change of an object of the build. Errors that concern the object alone are part of its change.
 func (c *comparison) compareApplied(ctx context.Context, o item) (diff.Change, error) {
 	ref := o.ref()
 	if reason := c.excluded(o.Object); reason != "" {

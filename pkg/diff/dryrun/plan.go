@@ -26,8 +26,7 @@ type Plan struct {
 	Revision string
 	// Drift reports whether the controller applied the same build last.
 	Drift bool
-	// Reconciled reports whether the controller has reconciled the live spec, so that Applied returns
-	// the build that it applied.
+	// Reconciled reports whether the controller has reconciled the live spec, so that Applied returns the build that it applied.
 	Reconciled bool
 	// Account is the user that the controller impersonates, or "" for none.
 	Account string
@@ -43,8 +42,7 @@ type Plan struct {
 	// FieldOwners adds the field managers that own the changed fields.
 	FieldOwners bool
 
-	// Progress is called concurrently with the number of compared objects and the number of all
-	// objects. It may be nil.
+	// Progress is called concurrently with the number of compared objects and the number of all objects. It may be nil.
 	Progress func(done, total int)
 
 	// ownerDeleted reports whether the owner itself is deleted.
@@ -160,8 +158,7 @@ func stale(kustomization map[string]any, objects []item) ([]controllers.Versione
 	return refs, nil
 }
 
-// anywhere reports whether a build contains a cluster-scoped object, regardless of the namespace in
-// its manifest.
+// anywhere reports whether a build contains a cluster-scoped object, regardless of the namespace in its manifest.
 func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 	for d := range desired {
 		if d.Group == ref.Group && d.Kind == ref.Kind && d.Name == ref.Name {
@@ -171,8 +168,7 @@ func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 	return false
 }
 
-// marked reports whether an object has an annotation or label of kustomize-controller with the
-// given value.
+// marked reports whether an object has an annotation or label of kustomize-controller with the given value.
 func (p *plan) marked(o map[string]any, name, value string) bool {
 	return p.Release == nil && policy.Marked(o, name, value)
 }

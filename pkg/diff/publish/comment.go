@@ -24,13 +24,11 @@ type Report struct {
 	Results []*diff.Result
 	// Problem is the reason why the comparison failed or is incomplete, or "".
 	Problem string
-	// Base and Head are the compared revisions. Run is the web page of the CI run, or
-	// "" if it is unknown.
+	// Base and Head are the compared revisions. Run is the web page of the CI run, or "" if it is unknown.
 	Base, Head, Run string
 }
 
-// Markdown returns the comment for a host, with its marker and at most the size that
-// the host accepts.
+// Markdown returns the comment for a host, with its marker and at most the size that the host accepts.
 func (r Report) Markdown(host githost.PullRequestHost) string {
 	head, foot := Marker(r.Key, host.HTML)+"\n\n"+r.problem(), "\n"+r.footer()
 	if r.Results == nil {
@@ -82,14 +80,12 @@ func Marker(key string, html bool) string {
 	return "[//]: # (" + name + ")"
 }
 
-// attempts is the maximum number of attempts to replace a comment that others change
-// concurrently.
+// attempts is the maximum number of attempts to replace a comment that others change concurrently.
 const attempts = 3
 
-// Comment creates or replaces the comment with the same first line as text, and reports
-// whether it is new. It replaces only comments of the token's own account, because
-// anybody can write a comment with that first line. If several runs have created one,
-// the oldest is kept.
+// Comment creates or replaces the comment with the same first line as text, and reports whether it is new. It replaces only
+// comments of the token's own account, because anybody can write a comment with that first line. If several runs have created
+// one, the oldest is kept.
 func Comment(ctx context.Context, pull githost.PullRequest, text string) (c githost.Comment, created bool, err error) {
 	for range attempts {
 		c, created, err = replace(ctx, pull, text)
