@@ -85,7 +85,7 @@ func (r *Result) Add(other *Result) {
 	r.SecretValues = slices.Compact(r.SecretValues)
 }
 
-// Unstructured returns the objects without the facts about their origin.
+// Unstructured returns the objects without information about their origin.
 func (r *Result) Unstructured() []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, len(r.Objects))
 	for i, o := range r.Objects {
@@ -97,11 +97,11 @@ func (r *Result) Unstructured() []*unstructured.Unstructured {
 // Object is an object and its origin.
 type Object struct {
 	*unstructured.Unstructured
-	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter its
-	// values are still encrypted, with one they are in plain text.
+	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter, its
+	// values are still encrypted; with one, they are in plain text.
 	Encrypted bool
-	// Withheld reports whether the object is encrypted and not decrypted because the input is not
-	// trusted.
+	// Withheld reports whether the object is encrypted and not decrypted because the input is
+	// untrusted.
 	Withheld bool
 	// Secret holds the paths of values that are derived from secret values. A path consists of map
 	// keys and list indices.
@@ -214,7 +214,7 @@ func (b *kustomizationBuild) run() (*Result, error) {
 
 // render builds the objects of the directory.
 func (b *kustomizationBuild) render() error {
-	folder, err := folderOf(b.tree, b.ks, b.options.Path)
+	folder, err := directoryOf(b.tree, b.ks, b.options.Path)
 	if err != nil {
 		return err
 	}
@@ -257,8 +257,8 @@ func (b *kustomizationBuild) repeat() ([]Object, error) {
 	return result.Objects, nil
 }
 
-// folderOf returns the directory to build, or "." for the root of the tree.
-func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string, error) {
+// directoryOf returns the directory to build, or "." for the root of the tree.
+func directoryOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string, error) {
 	if folder == "" {
 		folder, _, _ = unstructured.NestedString(ks.Object, "spec", "path")
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // files is the file system of kustomize for a tree, within the budget of the build. The generated
-// kustomization replaces that of the directory.
+// kustomization replaces the kustomization of the directory.
 type files struct {
 	ctx  context.Context // files is used for a single build
 	tree fs.FS

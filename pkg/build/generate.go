@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// generate replaces the kustomization.yaml of the directory with its own, or one that lists its
-// manifests, plus the additions of the spec of the Kustomization.
+// generate sets the kustomization that replaces the kustomization.yaml of the directory: the original,
+// or one that lists the manifests, plus the additions in the spec of the Kustomization.
 func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options) error {
 	ignored, err := f.ignored(folder, o)
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 		return nil, "", fmt.Errorf("reading %s: %w", path.Join(folder, name), err)
 	}
 	if len(k.Resources) == 0 {
-		k.BuildMetadata = []string{kustomize.OriginAnnotations} // for the same reason
+		k.BuildMetadata = []string{kustomize.OriginAnnotations} // kustomize returns an error for an empty kustomization
 	}
 	return k, name, nil
 }

@@ -47,7 +47,7 @@ func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	defer oneAtATime.Unlock()
 	source := &readOnly{source: from}
 	defer func() {
-		// A panic that one file causes must not end a program that builds many directories.
+		// A panic caused by one file must not terminate a program that builds many directories.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("kustomize panicked: %v", problem)
 		}
@@ -86,7 +86,8 @@ type readOnly struct {
 
 var _ filesys.FileSystem = (*readOnly)(nil)
 
-// at returns the files that contain a path: the disk for the directories into which kustomize clones remote bases.
+// at returns the file system for a path: the disk for the directories into which kustomize clones remote bases,
+// otherwise the source.
 func (r *readOnly) at(name string) FileSystem {
 	if strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-")) {
 		return filesys.MakeFsOnDisk()

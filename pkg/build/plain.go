@@ -26,8 +26,8 @@ import (
 var errNotPlain = errors.New("not plain")
 
 // plain builds directories whose kustomizations only list files and directories and set a namespace, as
-// most do. It reads YAML with the library of kustomize and returns the same objects, but does not
-// compare each object with all others a dozen times. For all other input it returns errNotPlain.
+// most do. It reads YAML with kustomize's library and returns the same objects, but does not compare
+// each object with all others a dozen times. For all other input it returns errNotPlain.
 type plain struct {
 	files *files
 	// open holds the parent directories of the current directory.
@@ -193,8 +193,8 @@ func plainObjects(text []byte) ([]Object, error) {
 	}
 }
 
-// oddlySeparated reports whether a document ends with a line other than three dashes. kustomize has its
-// own code to split documents.
+// oddlySeparated reports whether a document ends with a separator other than three dashes, because
+// kustomize has its own code to split documents.
 func oddlySeparated(text []byte) bool {
 	if bytes.ContainsRune(text, '\r') || bytes.HasPrefix(text, []byte("%")) || bytes.Contains(text, []byte("\n%")) || bytes.Contains(text, []byte("\n...")) {
 		return true

@@ -65,8 +65,8 @@ func (f *files) named(folder string, err error) error {
 	return err
 }
 
-// runKustomize runs kustomize in this process if the result is bounded by the size of its input,
-// which saves the start of a process, and elsewhere otherwise.
+// runKustomize runs kustomize in this process if the result is bounded by the size of its input, which avoids starting a
+// process. Otherwise, it calls elsewhere.
 func (f *files) runKustomize(folder string) ([]Object, error) {
 	folder = "/" + sourcetree.Clean(folder)
 	if f.elsewhere != nil {

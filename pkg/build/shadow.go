@@ -51,7 +51,7 @@ func NewShadow(twin *unstructured.Unstructured) *Shadow {
 	}
 }
 
-// read is what Object.Depend records for the read that is in progress.
+// read records the twin that Object.Depend passes for the read in progress.
 type read struct{ twin *unstructured.Unstructured }
 
 type readKey struct{}

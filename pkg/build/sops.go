@@ -19,11 +19,11 @@ import (
 
 // ErrNoKey is returned by a Decrypter if none of its keys decrypts the document. The build then
 // keeps the encrypted values.
-var ErrNoKey = errors.New("no available key decrypts it")
+var ErrNoKey = errors.New("no available key can decrypt it")
 
 // ErrUntrusted is returned for secret values that are withheld from a build because its input is not
 // trusted.
-var ErrUntrusted = errors.New("the head is untrusted")
+var ErrUntrusted = errors.New("the author of the files is untrusted")
 
 // Untrusted decrypts nothing.
 type Untrusted struct{}
@@ -96,7 +96,7 @@ func keysOf(o *unstructured.Unstructured, matches func([]byte) bool) []string {
 // the object.
 type EncryptedError struct{ File string }
 
-func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
+func (e *EncryptedError) Error() string { return e.File + " is encrypted with SOPS" }
 
 // ReadData returns the data of a ConfigMap or a Secret, or an EncryptedError.
 func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {

@@ -15,19 +15,20 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Surroundings are a Flux object with its sources, dependencies, dependents and diagnosis at one point in time.
+// Surroundings holds a Flux object with its sources, dependencies, dependents and diagnosis at one point in time.
 type Surroundings struct {
 	Link    tree.Link
 	Sources []tree.Link
-	// Needs are the dependencies without the sources. NeededBy are the dependents.
+	// Needs lists the dependencies except the sources. NeededBy lists the dependents.
 	Needs, NeededBy []*tree.Vertex
 	Result          Result
-	// Events are the events of the object, newest last. NoEvents is the error if they could not be read.
+	// Events lists the object's events, newest last. NoEvents is the error that prevented reading them, or nil.
 	Events   []event.Event
 	NoEvents error
 }
 
-// Find returns the object of the given name from the first of the kinds that has one, or a NotFound error.
+// Find returns the object with the given name. It tries the kinds in order, and returns a NotFound error if
+// no kind has such an object.
 func (d Diagnoser) Find(ctx context.Context, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	s := d.begin()
 	var targets []controllers.ID
@@ -50,7 +51,7 @@ func (d Diagnoser) Find(ctx context.Context, kinds []controllers.Kind, namespace
 	return controllers.Kind{}, nil, observe.NotFound(kinds[0], name)
 }
 
-// Around diagnoses an object that was read before, with its dependencies and dependents.
+// Around diagnoses an object that has already been read, with its dependencies and dependents.
 func (d Diagnoser) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
 	t := k.IDOf(o)
 	s := d.begin()
@@ -86,7 +87,7 @@ func (d Diagnoser) Around(ctx context.Context, k controllers.Kind, o controllers
 	return around, nil
 }
 
-// AddInventory adds the objects in the tree of a healthy object that are missing or being deleted.
+// AddInventory adds the missing objects, and the objects being deleted, in the tree of a healthy object.
 func (a *Surroundings) AddInventory(ctx context.Context, d Diagnoser, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
 	_, deleting := rules.DeletedAt(o)

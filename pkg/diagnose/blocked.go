@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// detail examines root causes and, at the same time, finds the objects that they block. It reports whether a failure may be
+// detail examines root causes and, concurrently, finds the objects that they block. It reports whether a failure may be
 // outdated, and what could not be read.
 func (s *diagnosis) detail(ctx context.Context, causes []Cause) (unconfirmed bool, unread []string) {
 	of := slices.Clone(s.needing)

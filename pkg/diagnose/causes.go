@@ -66,7 +66,7 @@ func (x causeIndex) add(r *Result, t controllers.ID, chain []rules.Finding) {
 	}
 }
 
-// add adds the root causes of an object that need no further requests, and reports whether the object is ready.
+// add adds the root causes of an object that are known without further requests, and reports whether the object is ready.
 func (e *evaluation) add(r *Result, t controllers.ID) (ready bool) {
 	chain := e.chain(t)
 	if len(chain) > 0 {

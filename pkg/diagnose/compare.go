@@ -54,7 +54,7 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	root.Code, root.Message, root.Fixes = found.Finding.Code, found.Finding.Message, found.Finding.Fixes
 }
 
-// checkedHealth is the maximum number of objects of a failed health check to read.
+// checkedHealth is the maximum number of objects to read for a failed health check.
 const checkedHealth = 5
 
 // compareHealth reads the objects of a failed health check. If all of them have become ready, the check is the only problem left.

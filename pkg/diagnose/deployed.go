@@ -20,8 +20,8 @@ import (
 )
 
 // Deployed diagnoses an object that Flux has applied, or that an applied object owns: the object, its applier and the source.
-// The word is a resource type as in kubectl. It returns a NotFound error if the object does not exist and the reason is unknown.
-// The result then contains what could not be read.
+// word is a resource type, as in kubectl. It returns a NotFound error if the object does not exist and the reason is unknown. In
+// that case, the result describes what could not be read.
 func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (Result, error) {
 	r := Result{Checked: 1}
 	trace, err := tree.TraceObject(ctx, d.Client, "", word, namespace, name)
@@ -66,7 +66,7 @@ func (d Diagnoser) extension(ctx context.Context, k controllers.Kind, trace *tre
 	}
 	ready := rules.Readiness(k, trace.Applied)
 	f := rules.Finding{
-		Object: trace.Object, Code: "not-ready", Message: "it is not ready: " + rules.Spoken(ready), Since: rules.StateSince(trace.Applied),
+		Object: trace.Object, Code: "not-ready", Message: "it is not ready: " + rules.ConditionText(ready), Since: rules.StateSince(trace.Applied),
 		Fixes: []string{"check its events and conditions: " + rules.Kubectl(trace.Object, "describe")},
 	}
 	switch {
@@ -92,7 +92,7 @@ func (s *diagnosis) findApplier(ctx context.Context, r *Result, trace *tree.Trac
 		return true
 	}
 	f := rules.Finding{
-		Object: trace.Object, Code: "unmanaged", Message: "Flux does not manage it: it has no Flux labels and is in no inventory",
+		Object: trace.Object, Code: "unmanaged", Message: "Flux does not manage it: it has no Flux labels and is not in any inventory",
 		Fixes: []string{"add it to a source that a Kustomization applies"},
 	}
 	if len(unknown) > 0 {
@@ -177,7 +177,7 @@ func excluded(trace *tree.Trace, word string, e inventory.Exclusion) rules.Findi
 	}
 }
 
-// addGone adds the cause of an object that does not exist, and reports whether it found one.
+// addGone adds the reason why an object does not exist, and reports whether it found one.
 func (s *diagnosis) addGone(ctx context.Context, r *Result, word, namespace, name string) bool {
 	resource, err := s.cluster.Client.Discovery().Named(ctx, word)
 	if err != nil {
@@ -216,11 +216,11 @@ func (s *diagnosis) lost(ctx context.Context, r *Result, t controllers.ID, owner
 		}
 		return causeOf(t, rules.Finding{Object: t, Code: "missing", Message: "it does not exist"}, f)
 	}
-	first := rules.Finding{Object: t, Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted and does not recreate it", owner.ID())}
+	first := rules.Finding{Object: t, Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted itself and will not recreate it", owner.ID())}
 	return causeOf(t, first, deletion)
 }
 
-// pruned returns the finding for an object that a controller reports as pruned. Its code is "" if no controller does.
+// pruned returns the finding for an object that a controller reports as pruned. Its code is "" if there is no such report.
 func pruned(ctx context.Context, c *observe.Cluster, t controllers.ID) (rules.Finding, error) {
 	last, err := c.Pruning(ctx, "", t)
 	if apierrors.IsForbidden(err) && t.Namespace != "" {

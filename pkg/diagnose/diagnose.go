@@ -1,11 +1,11 @@
-// Package diagnose finds the root causes of objects that are not ready, and remedies.
+// Package diagnose determines why objects are not ready and how to fix them.
 //
 // The commands why and status, commands that wait for objects, and flux test use a [Diagnoser]. A diagnosis has these steps:
 //
 //   - read: package observe reads the objects with their dependencies; installation reads the controllers
-//   - evaluate: package rules turns the status of each object into a finding, and evaluation follows the objects that wait to
-//     the root cause, without requests
-//   - examine: root causes get their details, in parallel: pods from package rollout, panics of controllers, the file in the
+//   - evaluate: package rules turns the status of each object into a finding, and evaluation follows waiting objects to their
+//     root cause, without requests
+//   - examine: details of root causes are read in parallel: pods from package rollout, panics of controllers, the file in the
 //     source, events
 //   - list the objects that wait for a root cause
 //   - check what a ready object does not report: package inventory checks the applied objects, and events report notifications
@@ -38,7 +38,7 @@ type Diagnoser struct {
 	Recording bool
 }
 
-// Scope is the scope of Everything and the number of root causes.
+// Scope limits the objects that Everything diagnoses and the number of root causes.
 type Scope struct {
 	// Namespace is "" for all namespaces.
 	Namespace string
@@ -63,7 +63,7 @@ func (s Scope) selects(t controllers.ID, o controllers.Object) bool {
 	return isKind && s.contains(t.Namespace) && (s.Labels == nil || s.Labels.Matches(labelsOf(o)))
 }
 
-// Everything diagnoses all Flux objects in a scope and the controllers. Objects with the same root cause are one cause.
+// Everything diagnoses all Flux objects in a scope and the controllers. Objects with the same root cause share one Cause.
 func (d Diagnoser) Everything(ctx context.Context, scope Scope) (Result, error) {
 	s, err := d.survey(ctx, scope.Namespace, scope.Fallback, apierrors.IsForbidden)
 	if err != nil {
@@ -126,9 +126,9 @@ func (s *diagnosis) diagnose(ctx context.Context, r *Result, t controllers.ID) (
 	return ready
 }
 
-// conclude completes the result for one object: it separates recent progress from problems, and adds what could not be read if
-// it could change the result: the dependencies, unless the cause is certain, and the controllers, if the object reports no
-// failure or if no controller was found.
+// conclude completes the result for one object. It separates recent progress from problems, and adds what could not be read and
+// could change the result: dependencies, unless the cause is certain, and controllers, if the object reports no failure or no
+// controller was found.
 func (s *diagnosis) conclude(r Result) Result {
 	r.separate(0, s.config.Now)
 	r.RootCauses, r.Problems = len(r.Causes), min(len(r.Causes), 1)

@@ -20,8 +20,8 @@ const (
 	namespacesShown = 3
 )
 
-// evaluation derives findings from the status of the objects that were read. It sends no requests, and is used by one goroutine
-// at a time.
+// evaluation derives findings from the status of the objects that were read. It sends no requests and is not safe for concurrent
+// use.
 type evaluation struct {
 	snapshot     *observe.Snapshot
 	installation *installation
@@ -42,7 +42,7 @@ func (e *evaluation) subject(t controllers.ID) rules.Subject {
 }
 
 // of returns the finding for one object according to its own status, or nil if it is healthy. waits reports whether the object
-// waits for other objects, which may have the root cause.
+// waits for other objects, which may be the root cause.
 func (e *evaluation) of(t controllers.ID) (f *rules.Finding, waits bool) {
 	result, known := e.known[t]
 	if !known {
@@ -213,8 +213,8 @@ func (e *evaluation) chain(t controllers.ID) []rules.Finding {
 }
 
 // awaited returns the object that an object waits for. Sources precede dependencies, and the first object with a problem is
-// returned. A ready source may block an object that reports that it waits: the source is suspended at an earlier revision, or its
-// artifact is unavailable because its controller is down.
+// returned. Even a ready source may block a waiting object: the source is suspended at an earlier revision, or its artifact is
+// unavailable because its controller is down.
 func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, bool) {
 	for _, relation := range []string{"source", "include", "image", "dependency", "input", "provider"} {
 		for _, edge := range e.snapshot.Graph.From(t) {
@@ -233,7 +233,7 @@ func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, b
 	return controllers.ID{}, false
 }
 
-// unhealthy returns the Flux object whose health keeps an object from being ready: one that its failed health check names, or
+// unhealthy returns the Flux object whose health keeps an object from being ready: one that its failed health check lists, or
 // one that is not ready while the check runs.
 func (e *evaluation) unhealthy(t controllers.ID, f rules.Finding) (controllers.ID, bool) {
 	if f.Code != "health" && f.Code != "progressing" {
@@ -254,8 +254,8 @@ func (e *evaluation) unhealthy(t controllers.ID, f rules.Finding) (controllers.I
 	return controllers.ID{}, false
 }
 
-// withoutGrace makes the root of a chain a problem at any age if a health check in the chain has failed: the check has waited
-// long enough.
+// withoutGrace makes the root of a chain a problem regardless of its age if a health check in the chain has failed: the check
+// has waited long enough.
 func (e *evaluation) withoutGrace(chain []rules.Finding) []rules.Finding {
 	if slices.ContainsFunc(chain, func(f rules.Finding) bool { return f.Code == "health" }) {
 		chain[len(chain)-1].Since = time.Time{}

@@ -24,14 +24,14 @@ import (
 const (
 	// examinedAtOnce is the maximum number of root causes to examine in parallel.
 	examinedAtOnce = 8
-	// eventsShown is the number of events to print for a root cause, recentEvent the maximum age of an event that explains the
+	// eventsShown is the number of events to print for a root cause. recentEvent is the maximum age of an event that explains the
 	// current failure.
 	eventsShown = 3
 	recentEvent = time.Hour
 	// eventDelay is the maximum time from an event to the condition that reports the same failure.
 	eventDelay = 2 * time.Second
-	// canceled ends the message of a controller about a request that it has canceled itself, because a newer request replaces the
-	// reconciliation.
+	// canceled is the last part of a controller message about a request that the controller canceled itself because a newer
+	// request replaced the reconciliation.
 	canceled = "context canceled"
 )
 
@@ -51,9 +51,9 @@ func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed
 	return slices.Contains(old, true)
 }
 
-// examine adds details to a root cause that need further requests: pods that are not ready, the file in the source, recent events.
-// Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the object has no
-// recent events.
+// examine adds to a root cause the details that require further requests: pods that are not ready, the file in the source, recent
+// events. Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the
+// object has no recent events.
 func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {
 	if root.Code == "deleting" && root.Object.Kind == "Namespace" && root.Object.Group == "" {
 		inventory.ExplainNamespace(ctx, s.cluster, root, root.Object.Name)
@@ -72,7 +72,7 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	}
 	ready := failure.OneLine(sub.Ready.Message)
 	if sub.Ready.Status == "False" && sub.Ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), ready) {
-		root.Details = append(root.Details, rules.Spoken(sub.Ready))
+		root.Details = append(root.Details, rules.ConditionText(sub.Ready))
 	}
 	if sub.Attempting != "" {
 		root.Details = append(root.Details, "retry in progress: "+failure.OneLine(sub.Attempting))
@@ -108,7 +108,7 @@ func (s *diagnosis) findHook(ctx context.Context, root *rules.Finding, sub rules
 // addEvents adds the warnings that may explain the current failure and are not in the finding or the status.
 func (s *diagnosis) addEvents(root *rules.Finding, sub rules.Subject, events []event.Event) {
 	message := timeless(failure.OneLine(sub.Ready.Message))
-	known := timeless(rules.Spoken(sub.Ready) + "\n" + strings.Join(root.Details, "\n"))
+	known := timeless(rules.ConditionText(sub.Ready) + "\n" + strings.Join(root.Details, "\n"))
 	for _, e := range events {
 		text := timeless(observe.EventText(e))
 		if e.Type == "Warning" && s.mayExplain(sub, e) && !strings.Contains(known, text) && (message == "" || !strings.Contains(text, message)) {
@@ -141,7 +141,7 @@ func timeless(message string) string {
 	return spans.ReplaceAllString(failure.WithoutTempDirs(message), "")
 }
 
-// findPods reports whether applied workloads are not ready, and makes the first the root cause. Exhausted retries are a
+// findPods reports whether applied workloads are not ready, and makes the first of them the root cause. Exhausted retries are a
 // consequence and become a detail.
 func (s *diagnosis) findPods(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
 	if sub.Kind.Manager == "" || controllers.IsRemote(sub.Object) || !slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, root.Code) {
@@ -212,7 +212,7 @@ func workloadFinding(object controllers.ID, p rollout.Problem) rules.Finding {
 	return f
 }
 
-// workloadsOf returns the objects whose pods may be the cause: the inventory and the objects that the failure names.
+// workloadsOf returns the objects whose pods may be the cause: the inventory and the objects that the failure mentions.
 func workloadsOf(sub rules.Subject) []controllers.ID {
 	objects := controllers.Managed(sub.Object)
 	for _, h := range sub.Failure().Objects {
@@ -225,7 +225,7 @@ func workloadsOf(sub rules.Subject) []controllers.ID {
 	return objects
 }
 
-// hookProblems returns the causes of a failed release from pods that are in no inventory: pods of tests and of hook Jobs, and
+// hookProblems returns the causes of a failed release from pods that are not in any inventory: pods of tests and hook Jobs, and
 // events of pods that the remediation has deleted.
 func hookProblems(ctx context.Context, c *observe.Cluster, sub rules.Subject) []rollout.Problem {
 	failed, namespace := sub.Failed(), sub.ReleaseNamespace()

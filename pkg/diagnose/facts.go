@@ -19,14 +19,14 @@ type Facts struct {
 	// NextReconciliation is the time of the next reconciliation, or zero if it is unknown.
 	Interval           time.Duration
 	NextReconciliation time.Time
-	// Source is the object that provides the revisions. Fetched is its current revision and FetchedAt the time of that artifact.
-	// Address is the address of its server, or "" if the kind has none.
+	// Source is the object that provides the revisions. Fetched is its current revision, and FetchedAt is the time at which its
+	// artifact was last updated. Address is the server address, or "" if the kind has no address.
 	Source    controllers.ID
 	Address   string
 	Fetched   string
 	FetchedAt time.Time
-	// NextFetch is the time of the next fetch. It is zero if the fetch is only known to occur within SourceInterval, and for a
-	// suspended source.
+	// NextFetch is the time of the next fetch. It is zero for a suspended source, and if the fetch is only known to occur within
+	// SourceInterval.
 	SourceInterval  time.Duration
 	NextFetch       time.Time
 	SourceSuspended bool

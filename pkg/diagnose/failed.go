@@ -14,15 +14,15 @@ import (
 type Failed struct {
 	ID controllers.ID
 	// Last is the object as the command last received it, or nil. It explains the failure even if the controller has started
-	// again.
+	// another attempt.
 	Last controllers.Object
 }
 
 // failedExamined is the maximum number of root causes of failures to examine in detail.
 const failedExamined = 10
 
-// Failed diagnoses why commands have failed. Objects with the same root cause are one cause, and an object without a failure is
-// in none. The result supplements an error that was already reported, so Failed returns no error: Unknown describes what could
+// Failed diagnoses why commands have failed. Objects with the same root cause share one Cause, and an object without a failure
+// has none. The result supplements an error that was already reported, so Failed returns no error: Unknown describes what could
 // not be read before ctx ended.
 func (d Diagnoser) Failed(ctx context.Context, failed []Failed) Result {
 	if len(failed) == 0 {
@@ -61,7 +61,7 @@ func (d Diagnoser) Failed(ctx context.Context, failed []Failed) Result {
 	r.RootCauses, r.Unknown = len(r.Causes), append(r.Unknown, s.evaluation.unknownOfFailed(r, targets)...)
 	s.examineAll(ctx, r.Causes[:min(len(r.Causes), failedExamined)])
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && len(r.Unknown) == 0 {
-		r.Unknown = []string{"timed out reading: events, pods and logs"}
+		r.Unknown = []string{"timed out reading events, pods and logs"}
 	}
 	return r
 }

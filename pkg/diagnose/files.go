@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// filesShown is the maximum number of files to name.
+// filesShown is the maximum number of files to list.
 const filesShown = 3
 
 // file returns the file in the source that defines the object of a failure, or "". Patches may have the same name, so there may be
@@ -73,13 +73,13 @@ func unapplied(ctx context.Context, s *diagnosis, sub rules.Subject) []string {
 	return names
 }
 
-// within reports whether a file is in a directory, which begins with a slash, or below it.
+// within reports whether a file is in or below a directory. The directory begins with a slash.
 func within(directory, file string) bool {
 	return directory == "/" || strings.HasPrefix("/"+file, directory+"/")
 }
 
-// Searched returns the source whose artifact the diagnosis of an object searches for the file of a rejected object, false if it
-// searches none.
+// Searched returns the source whose artifact the diagnosis of an object searches for the file of a rejected object, and false if
+// it searches no artifact.
 func Searched(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
 	s := rules.NewSubject(k, o, "")
 	if found, ok := s.Classify(); k.IsReady(o) || !ok || !found.Live {

@@ -14,7 +14,7 @@ import (
 type Controllers struct {
 	// Version is the version of Flux, or "" if it is unknown.
 	Version string
-	// Ready is the number of controllers with an available pod, of Total.
+	// Ready is the number of controllers with an available pod. Total is the number of installed controllers.
 	Ready, Total int
 	// Unread describes why the controllers could not be read, or is "".
 	Unread string
@@ -43,7 +43,7 @@ func (d Diagnoser) Controllers(ctx context.Context) (Controllers, error) {
 	return c, nil
 }
 
-// Given diagnoses all of the given objects without requests, so that causes have no details about pods, files and events. hidden
+// Given diagnoses all of the given objects without requests, so causes have no details about pods, files and events. hidden
 // returns the reason why an object that is not among them is unknown, or nil if it does not exist.
 func (d Diagnoser) Given(objects []controllers.Object, c Controllers, hidden func(controllers.ID) error) Result {
 	s := d.begin()

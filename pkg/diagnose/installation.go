@@ -26,13 +26,14 @@ type installation struct {
 	// down holds the failed controllers by name. unread describes why the controllers could not be read.
 	down   map[string]rules.Finding
 	unread string
-	// scopes holds what the Deployments of each controller watch.
+	// scopes describes the objects that the Deployments of each controller watch.
 	scopes map[string][]scope
 	// leases maps the names of leases to their controllers.
 	leases map[string]string
 	// crashes holds the controllers in crash loops that are currently available.
 	crashes map[string]crash
-	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
+	// leasesRead is set once the leases of the controllers have been read. uninstalled lists the controllers that are not
+	// installed.
 	leasesRead  bool
 	uninstalled []string
 	// found holds the Deployments of the namespace by name.
@@ -43,7 +44,7 @@ type installation struct {
 type crash struct {
 	finding rules.Finding
 	at      time.Time
-	// updating is set if a pod with the previous template serves, because the pods with the current one crash.
+	// updating is set if a pod with the previous template is still available because the pods with the current template crash.
 	updating bool
 }
 
@@ -147,7 +148,7 @@ func (in *installation) readCrashes(ctx context.Context, d *appsv1.Deployment) {
 			Object: rollout.DeploymentID(in.cluster.Home, d.Name), Code: "controller-crashing",
 			Message: "the " + d.Name + " is in a crash loop: " + c.Problem.Message, Details: c.Problem.LogLines(),
 			Fixes: []string{
-				cmp.Or(c.Problem.Remedy, "suspend the object that crashes the controller, if the log shows it, and report the crash"),
+				cmp.Or(c.Problem.Remedy, "if the log shows which object crashes the controller, suspend it; report the crash"),
 				hint.Command("kubectl -n %s logs %s --previous", in.cluster.Home, c.Pod),
 			},
 		}, c.At, d.Status.AvailableReplicas > 0 && !rollout.Complete(d)}
@@ -155,7 +156,7 @@ func (in *installation) readCrashes(ctx context.Context, d *appsv1.Deployment) {
 }
 
 // crashedSince returns the finding for a controller that has crashed since a reconciliation began. A zero time means that the
-// start is not known.
+// start is unknown.
 func (in *installation) crashedSince(controller string, since time.Time) (rules.Finding, bool) {
 	c, ok := in.crashes[controller]
 	return c.finding, ok && !c.at.Before(since)
@@ -195,13 +196,13 @@ func (in *installation) deletion(t controllers.ID, o controllers.Object) (rules.
 	}
 	f.Fixes = append([]string{rules.Logs(t)}, rules.CheckOwners(kube.Finalizers(o))...)
 	if failed, is := rules.FailedDeletion(k, o); is {
-		f.Details = append([]string{rules.Spoken(failed)}, f.Details...)
+		f.Details = append([]string{rules.ConditionText(failed)}, f.Details...)
 	}
 	return f, true
 }
 
-// NotReady returns the root causes of controllers that have not become ready: those with the same remedy are one cause, unless
-// their containers have printed logs.
+// NotReady returns the root causes of controllers that have not become ready. Controllers with the same remedy share one cause,
+// unless their containers have printed logs.
 func NotReady(e *rollout.NotReadyError) Result {
 	r := Result{Checked: len(e.Problems)}
 	for _, p := range e.Problems {

@@ -21,8 +21,8 @@ const (
 	// electionTime is the maximum time from the start of a container until it is the leader: a lease that a killed leader has not
 	// released must expire first.
 	electionTime = time.Minute
-	// leaseDuration is the lease duration of the Flux controllers. A leader that stops releases its lease: it removes its name and
-	// sets the duration to one second.
+	// leaseDuration is the lease duration of the Flux controllers. When a leader stops, it releases its lease: it removes its
+	// name and sets the duration to one second.
 	leaseDuration = 35 * time.Second
 )
 
@@ -30,14 +30,14 @@ const (
 // is available.
 var inactive = []string{"unreconciled", "behind", "progressing", "waiting", "deleting"}
 
-// mayBeInactive reports whether the controllers of an object may be inactive: it is ready, but this may be outdated, or its root
-// cause is not a definite failure.
+// mayBeInactive reports whether the controllers of an object may be inactive: the object is ready, but its status may be
+// outdated, or its root cause is not a definite failure.
 func mayBeInactive(causes []Cause) bool {
 	return len(causes) == 0 || slices.ContainsFunc(causes, func(c Cause) bool { return slices.Contains(inactive, c.Root().Code) })
 }
 
-// findLeaderless reads the leases once and reports whether it found a controller without a leader. Findings are then computed
-// again.
+// findLeaderless reads the leases once and reports whether it found a controller without a leader. The caller must then evaluate
+// the objects again.
 func (s *diagnosis) findLeaderless(ctx context.Context, r *Result) bool {
 	in := s.installation
 	if in.leasesRead || in.unread != "" {
@@ -54,7 +54,7 @@ func (s *diagnosis) findLeaderless(ctx context.Context, r *Result) bool {
 	return true
 }
 
-// readLeases adds the controllers that run without a leader to the failed ones. A forbidden list is ignored.
+// readLeases adds the controllers that run without a leader to the failed controllers. It ignores tolerated errors.
 func (in *installation) readLeases(ctx context.Context, tolerated func(error) bool) error {
 	in.leasesRead = true
 	_, err := in.cluster.List(ctx, "coordination.k8s.io/v1", "Lease", in.cluster.Home, func(o controllers.Object) error {

@@ -14,16 +14,18 @@ import (
 var unfinished = []string{"progressing", "unreconciled", "behind", "deleting"}
 
 const (
-	// panicLines is the maximum number of errors of an object to read, panicStreams the maximum number of pods to read them from.
+	// panicLines is the maximum number of errors to read for an object. panicStreams is the maximum number of pods to read them
+	// from.
 	panicLines, panicStreams = 20, 4
-	// controller-runtime logs this message with the error of a reconciliation, and wraps a panic from which it has recovered.
+	// controller-runtime logs reconcilerError with the error of a reconciliation. The error for a recovered panic has the prefix
+	// and the suffix.
 	reconcilerError          = "Reconciler error"
 	panicPrefix, panicSuffix = "panic: ", " [recovered]"
 )
 
 // findLogged adds the last error that the controller has logged about an object whose reconciliation has not finished. It reports
 // whether that is a panic, and makes the panic the root cause: the controllers recover from panics, so the object looks like an
-// unfinished reconciliation, and only the log has the reason. Errors are ignored: the finding is valid without it.
+// unfinished reconciliation, and only the log contains the reason. Errors are ignored: the finding is valid without it.
 func (s *diagnosis) findLogged(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
 	now := s.config.Now
 	if !slices.Contains(unfinished, root.Code) || root.IsProgress(now) {

@@ -69,7 +69,7 @@ func (s *diagnosis) addUndeliveredOfAll(ctx context.Context, r *Result, scope Sc
 	}
 }
 
-// addUndeliveredOf adds the failed notifications in a namespace that wanted selects.
+// addUndeliveredOf adds the failed notifications in a namespace for which wanted returns true.
 func (s *diagnosis) addUndeliveredOf(ctx context.Context, r *Result, namespace string, wanted func(sender, provider controllers.ID) bool) {
 	failures, err := s.cluster.NewestEvents(ctx, namespace, "reason="+dispatchFailed)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *diagnosis) addUndeliveredOf(ctx context.Context, r *Result, namespace s
 // notification is the last failed notification of an object.
 type notification struct {
 	sender, provider controllers.ID
-	// alert and through are the sender and the Provider, nil if it does not exist.
+	// alert is the sender. through is the Provider, or nil if it does not exist.
 	alert, through controllers.Object
 	failure        event.Event
 }

@@ -19,7 +19,7 @@ type diagnosis struct {
 	snapshot     *observe.Snapshot
 	installation *installation
 	evaluation   *evaluation
-	// needing lists objects whose dependents are required even if they block none. dependents holds the dependents of these
+	// needing lists objects whose dependents are read even if the objects block none. dependents holds the dependents of these
 	// objects and of the roots.
 	needing    []controllers.ID
 	dependents *observe.Dependents
@@ -46,8 +46,8 @@ func (s *diagnosis) inventories() *inventory.Checker {
 	}
 }
 
-// survey reads all Flux objects in a namespace, or in all for "", their dependencies in other namespaces, and the state of the
-// controllers.
+// survey reads all Flux objects in a namespace, or in all namespaces if it is "", their dependencies in other namespaces, and
+// the state of the controllers.
 func (d Diagnoser) survey(ctx context.Context, namespace, fallback string, tolerated func(error) bool) (*diagnosis, error) {
 	s := d.begin()
 	var snapshot *observe.Snapshot
@@ -114,8 +114,8 @@ func (d Diagnoser) inspectTrace(ctx context.Context, trace *tree.Trace) (*diagno
 	})
 }
 
-// load reads objects with first, then all their dependencies and, at the same time, the state of the controllers. The leases are
-// only needed for a ready object, which may have become ready before its controller failed.
+// load calls first to read objects, then reads all their dependencies and, concurrently, the state of the controllers. The
+// leases are only needed for a ready object, which may have become ready before its controller failed.
 func (s *diagnosis) load(ctx context.Context, targets []controllers.ID, tolerated func(error) bool, first func(context.Context, *observe.Reader) error) error {
 	read := s.cluster.NewReader(s.snapshot, tolerated)
 	ready := make(chan bool, 1)

@@ -20,7 +20,7 @@ type Result struct {
 	RootCauses int
 	// Unknown describes what could not be read, and why.
 	Unknown []string
-	// Uninstalled is set if the namespace of the controllers has none.
+	// Uninstalled is set if the controllers' namespace contains no controllers.
 	Uninstalled bool
 	// Progress lists reconciliations that have just started and have neither failed nor succeeded.
 	Progress []Cause
@@ -30,7 +30,7 @@ type Result struct {
 
 // Cause is the root cause of an object with a problem.
 type Cause struct {
-	// Object is the requested object, Also lists further requested objects with the same root cause.
+	// Object is the requested object. Also lists further requested objects with the same root cause.
 	Object controllers.ID
 	Also   []controllers.ID
 	// Chain leads from the object to the root cause, both included.

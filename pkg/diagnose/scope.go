@@ -15,7 +15,7 @@ import (
 
 // scope describes the objects that a controller watches according to its arguments.
 type scope struct {
-	// selector selects the objects by their labels, nil for all objects. argument is the argument that sets it.
+	// selector selects the objects by their labels; nil selects all objects. argument is the argument that sets it.
 	selector labels.Selector
 	argument string
 	// labels is the value of that argument.
@@ -24,7 +24,8 @@ type scope struct {
 	namespaced bool
 }
 
-// scopesOf returns the scopes of a controller's Deployments: its own, and those of its shards, whose names begin with its name.
+// scopesOf returns the scopes of a controller's Deployments: its main Deployment and its shards, whose names begin with the
+// name of the controller.
 func scopesOf(controller string, deployments map[string]*appsv1.Deployment) []scope {
 	var scopes []scope
 	for _, name := range slices.Sorted(maps.Keys(deployments)) {

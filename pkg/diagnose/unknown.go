@@ -6,11 +6,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// uncertain lists the codes of root causes that are not definite. silent lists the codes of objects whose controller may not be
+// uncertain lists the codes of root causes that are not definite. maybeDown lists the codes of objects whose controller may not be
 // working.
 var (
 	uncertain = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
-	silent    = []string{"unreconciled", "behind", "progressing"}
+	maybeDown = []string{"unreconciled", "behind", "progressing"}
 )
 
 // unknown describes what could not be read and could change the result for an object with some causes.
@@ -19,7 +19,7 @@ func (e *evaluation) unknown(causes []Cause) []string {
 		return slices.ContainsFunc(causes, func(c Cause) bool { return slices.Contains(codes, c.Root().Code) })
 	}
 	var lines []string
-	if in := e.installation; in.unread != "" && (in.unread == in.empty() || has(silent)) {
+	if in := e.installation; in.unread != "" && (in.unread == in.empty() || has(maybeDown)) {
 		lines = append(lines, in.unread)
 	}
 	if len(causes) == 0 || has(uncertain) {
@@ -28,7 +28,7 @@ func (e *evaluation) unknown(causes []Cause) []string {
 	return lines
 }
 
-// unknownOfAll describes what could not be read in a scope. The controllers matter for all namespaces and for their own.
+// unknownOfAll describes what could not be read in a scope. It includes the controllers if the scope contains their namespace.
 func (e *evaluation) unknownOfAll(scope Scope) []string {
 	var lines []string
 	if in := e.installation; in.unread != "" && (in.unread == in.empty() || scope.contains(e.home)) {
@@ -37,20 +37,20 @@ func (e *evaluation) unknownOfAll(scope Scope) []string {
 	return append(lines, e.snapshot.Gaps()...)
 }
 
-// unknownOfFailed describes what could not be read and could change the result for failed objects. The controllers matter if an
-// object reports no failure, and forbidden objects if a cause is uncertain: tenants have few permissions.
+// unknownOfFailed describes what could not be read and could change the result for failed objects. It includes the controllers
+// if an object reports no failure, and forbidden objects if a cause is uncertain: tenants have few permissions.
 func (e *evaluation) unknownOfFailed(r Result, failed []controllers.ID) []string {
-	isSilent, isUncertain := false, false
+	noFailure, isUncertain := false, false
 	for _, t := range failed {
 		code := ""
 		if c, ok := r.Of(t); ok {
 			code = c.Root().Code
 		}
-		isSilent = isSilent || code == "" || code == "unreconciled"
+		noFailure = noFailure || code == "" || code == "unreconciled"
 		isUncertain = isUncertain || slices.Contains(uncertain, code)
 	}
 	var lines []string
-	if in := e.installation; in.unread != "" && (isSilent || isUncertain && in.unread != in.empty()) {
+	if in := e.installation; in.unread != "" && (noFailure || isUncertain && in.unread != in.empty()) {
 		lines = append(lines, in.unread)
 	}
 	if isUncertain {

@@ -18,14 +18,15 @@ import (
 // Concealment replaces names of objects and text in messages that are derived from secret values.
 // The values of objects are masked when they are compared. The zero value replaces nothing.
 type Concealment struct {
-	// names holds the aliases of objects by group, kind and name, parts those of other names.
+	// names holds the aliases of objects by group, kind and name. parts holds the aliases of other
+	// names.
 	names map[[3]string]string
 	parts map[string]string
 	// values holds the derived values that are replaced in messages.
 	values map[string]bool
 }
 
-// Add adds what is derived from secret values in a build.
+// Add adds the names and values in a build that are derived from secret values.
 func (c *Concealment) Add(b *build.Result) {
 	for _, o := range b.Objects {
 		c.addObject(o)
@@ -64,8 +65,8 @@ func (c *Concealment) addObject(o build.Object) {
 	}
 }
 
-// isPublic reports whether only the presence of an object is derived: its name may be a word of any
-// message.
+// isPublic reports whether only the presence of an object is derived from secret values. Its name
+// may be a word of any message.
 func isPublic(o build.Object) bool { return len(o.Twin.Object) == 0 }
 
 // addValue adds a text unless it is too short to be recognized.

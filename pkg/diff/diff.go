@@ -1,10 +1,9 @@
-// Package diff has the result of a comparison: for each Kustomization and HelmRelease, the changes that
-// its controller makes, field by field. Values that come from Secrets are masked in all results.
+// Package diff defines the result of a comparison: for each Kustomization and HelmRelease, the changes that its controller
+// makes, field by field. Values that come from Secrets are masked in all results.
 //
-// Packages below find the changes: builds compares two builds, and dryrun compares a build with a
-// cluster, after helmplan has determined what helm-controller does with a release. Package compare
-// prepares the builds for a cluster, and package revision those of two revisions of a repository.
-// Packages review, render and publish use the result.
+// Its subpackages find the changes: builds compares two builds, and dryrun compares a build with a cluster, after helmplan
+// has determined what helm-controller does with a release. Package compare prepares the builds for a cluster, and package
+// revision prepares the builds of two revisions of a repository. Packages review, render and publish use the result.
 package diff
 
 import (
@@ -48,7 +47,7 @@ const (
 type Danger struct {
 	// Rule is the ID of the rule.
 	Rule string `json:"rule"`
-	// Detail is the occurrence, if the object alone does not identify it.
+	// Detail identifies the occurrence if the object alone does not.
 	Detail string `json:"detail,omitempty"`
 	// Notice reports whether the danger is for information only.
 	Notice bool `json:"notice,omitempty"`
@@ -86,16 +85,15 @@ type Field struct {
 	Op      Op     `json:"op"`
 	Before  any    `json:"before,omitempty"`
 	After   any    `json:"after,omitempty"`
-	// Owners are the field managers that own the live field, newest first, if they were requested.
+	// Owners lists the field managers that own the live field, newest first, if they were requested.
 	Owners []FieldOwner `json:"owners,omitempty"`
-	// Parent is the path of the map or list that contains the field, and InList reports which of
-	// the two it is.
+	// Parent is the path of the map or list that contains the field, and InList reports whether that is a list.
 	Parent string `json:"-"`
 	Key    string `json:"-"`
 	InList bool   `json:"-"`
 }
 
-// FieldOwner is a field manager with the time at which it last changed any of its fields, nil if it is unknown.
+// FieldOwner is a field manager with the time at which it last changed any of its fields, or nil if the time is unknown.
 type FieldOwner struct {
 	Manager     string     `json:"manager"`
 	Subresource string     `json:"subresource,omitempty"`
@@ -124,7 +122,7 @@ const (
 // ImageCheck is the result of looking up an image in its registry.
 type ImageCheck struct {
 	State ImageState `json:"state"`
-	// Platforms holds the platforms of an image that is found, such as linux/amd64.
+	// Platforms lists the platforms of an existing image, such as linux/amd64.
 	Platforms []string `json:"platforms,omitempty"`
 	// Reason is the reason why the image is missing or unknown.
 	Reason string `json:"reason,omitempty"`
@@ -140,19 +138,18 @@ type Change struct {
 	Fields  []Field  `json:"fields,omitempty"`
 	Images  []Image  `json:"images,omitempty"`
 	Dangers []Danger `json:"dangers,omitempty"`
-	// Drift reports whether the object equals the last applied one in the compared build, so that it
-	// was changed outside of Flux, although other objects of the build may differ.
+	// Drift reports whether the object was changed outside Flux: the compared build contains the object as it was last
+	// applied, although other objects of the build may differ.
 	Drift bool `json:"drift,omitempty"`
 	// Orphaned reports whether the object is removed from the source and remains on the cluster,
 	// because nothing prunes it.
 	Orphaned bool `json:"orphaned,omitempty"`
 	// IgnoredFields is the number of fields that differ and are ignored.
 	IgnoredFields int `json:"ignoredFields,omitempty"`
-	// Moved is the previous owner of an object that moves here from the build of another owner, or the
-	// next one of an object that is skipped because it moves there.
+	// Moved is the previous owner of an object that moves here from another owner, or the new owner of an object that is
+	// skipped because it moves there.
 	Moved *controllers.VersionedID `json:"-"`
-	// Notes holds facts that could not be determined, such as a value that cannot be decrypted
-	// here.
+	// Notes holds additional information, such as values that cannot be decrypted here.
 	Notes []string `json:"notes,omitempty"`
 	// File defines the object in the repository, or the HelmRelease that installs it, with the line of its first change, or
 	// of its definition. They are "" and 0 if they are not known or were not requested.
@@ -175,7 +172,7 @@ func (c Change) Different() bool {
 // Left reports whether the object differs and the controller does not change it.
 func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }
 
-// Drifted reports whether the object of a change was changed outside of Flux.
+// Drifted reports whether the object of a change was changed outside Flux.
 func (r *Result) Drifted(c Change) bool { return c.Action == Changed && (r.Drift || c.Drift) }
 
 // Result holds the changes that a Kustomization or a HelmRelease makes.
@@ -187,15 +184,15 @@ type Result struct {
 	Revision string                  `json:"revision,omitempty"`
 	// Path is the directory of a Kustomization in its source.
 	Path string `json:"path,omitempty"`
-	// File and Line are those of the owner, as in Change.
+	// File and Line locate the owner, as in Change.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// Drift reports whether the compared build is the one that was applied last, so that an object
-	// that differs was changed outside of Flux.
+	// Drift reports whether the compared build was the last applied one. An object that differs was then changed outside
+	// Flux.
 	Drift bool `json:"drift,omitempty"`
 	// Step is the operation on the release of a HelmRelease.
 	Step Step `json:"step,omitempty"`
-	// Hooks are the Helm hooks of the step. They are not part of the release and are not compared.
+	// Hooks lists the Helm hooks of the step. They are not part of the release and are not compared.
 	Hooks []controllers.VersionedID `json:"hooks,omitempty"`
 	// Changes has one entry for each object: the objects of the build in order, then the objects
 	// that are no longer in the build.
@@ -212,8 +209,8 @@ type Result struct {
 	NotCompared *Omission `json:"notCompared,omitempty"`
 	// Builds reports whether two builds were compared, without a cluster.
 	Builds bool `json:"-"`
-	// Concealed replaces the names in the result that are derived from secret values, for a
-	// comparison with a cluster, which needs the names. ConcealAll applies it.
+	// Concealed replaces the names in the result that are derived from secret values. A comparison with a cluster sets it,
+	// because it requires the names until it ends. ConcealAll applies it.
 	Concealed *Concealment `json:"-"`
 }
 

@@ -231,10 +231,11 @@ func empty(v any) bool {
 	return false
 }
 
-// canonical returns a string that is the same only for equal values, as JSON with sorted keys.
+// canonical returns a value as JSON with sorted keys, so the strings are equal only for equal
+// values.
 func canonical(v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // not for values decoded from JSON
+	if err != nil { // cannot fail for values decoded from JSON
 		return fmt.Sprintf("%#v", v)
 	}
 	return string(data)

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// UnstableName is the note about an object whose counterpart has another name.
+// UnstableName is the note for an object whose counterpart has another name.
 const UnstableName = "its name differs on every rendering"
 
 // HasUnstableName reports whether the name of an object differs on every rendering.
@@ -41,7 +41,8 @@ func HideUnstable(after *unstructured.Unstructured, o build.Object) []string {
 	return []string{"generated on every rendering: " + strings.Join(paths, ", ")}
 }
 
-// SetPlaceholder sets a placeholder at a path, and reports whether there is a value.
+// SetPlaceholder replaces the value at a path with a placeholder, and reports whether there was
+// one.
 func SetPlaceholder(o *unstructured.Unstructured, path []string) bool {
 	var in any = o.Object
 	for i, key := range path {

@@ -49,7 +49,7 @@ func TestReconcileFailing(t *testing.T) {
 	report := failsWith(f, `
 ✗ Kustomization NS/crash is not ready: HealthCheckFailed: [^\n]*
   Root cause
-    Deployment/NS/web: container web of pod web-[^ ]+ ended with exit code 1 [^\n]*
+    Deployment/NS/web: container web of pod web-[^ ]+ terminated with exit code 1 [^\n]*
     \| [^\n]*it crashes[^\n]*
   Fix
     kubectl -n NS logs web-[^ ]+ -c web( --previous)?

@@ -70,7 +70,7 @@ func installCrashingController(f *fixture) {
 		f.t.Fatal("the manifests do not have the expected content")
 	}
 	failsWith(f, `
-✗ kustomize-controller: deployment not ready: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 \(\d+ restarts\)
+✗ kustomize-controller: deployment not ready: container manager of pod kustomize-controller-[^ ]+ terminated with exit code 2 \(\d+ restarts\)
   Root cause
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
   Fix
@@ -86,11 +86,11 @@ func waitWithoutController(f *fixture) {
 	f.eventually("the controller to crash", pods, kube.Selection{Namespace: "flux-system", Labels: "app=kustomize-controller"}, func(e kube.Event) bool {
 		return text(e.Object, "status.containerStatuses[0].lastState.terminated.exitCode") == "2" || text(e.Object, "status.containerStatuses[0].state.terminated.exitCode") == "2"
 	})
-	failure{root: "Deployment/kustomize-controller", code: "controller-down", says: []string{"ended with exit code 2"}}.find(f)
+	failure{root: "Deployment/kustomize-controller", code: "controller-down", says: []string{"terminated with exit code 2"}}.find(f)
 	failsWith(f, `
 ✗ timed out after 10s waiting for Kustomization/NS/app to become ready: waiting to be reconciled
   Root cause
-    Deployment/flux-system/kustomize-controller: the kustomize-controller is not running: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 [^\n]*
+    Deployment/flux-system/kustomize-controller: the kustomize-controller is not running: container manager of pod kustomize-controller-[^ ]+ terminated with exit code 2 [^\n]*
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
   Fix
     kubectl -n flux-system describe pods -l app=kustomize-controller

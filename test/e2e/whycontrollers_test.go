@@ -39,7 +39,7 @@ func whyCrashingController(f *fixture) {
 		progressing, _ := controllers.FindCondition(e.Object, "Progressing")
 		return available.Status == "True" && available.LastTransitionTime > progressing.LastTransitionTime && text(e.Object, "status.availableReplicas") == "1"
 	})
-	failure{root: "Deployment/kustomize-controller", code: "controller-crashing", says: []string{"is in a crash loop", "ended with exit code 2 (", "| "}}.find(f)
+	failure{root: "Deployment/kustomize-controller", code: "controller-crashing", says: []string{"is in a crash loop", "terminated with exit code 2 (", "| "}}.find(f)
 	f.shell.run("flux", "why", "gitrepository", "app", "-n", f.namespace) // of another controller
 }
 
@@ -82,5 +82,5 @@ spec: {interval: 1h, sourceRef: {kind: GitRepository, name: app, namespace: why-
 `, f.cluster.Env["FLUX_SANDBOX_REGISTRY"])))
 	failure{args: []string{}, root: "Deployment/image-reflector-controller", code: "controller-stopped", says: []string{"kubectl -n flux-system scale deployment"}}.find(f)
 	failure{args: []string{"imagerepository", "app"}, root: "Deployment/image-reflector-controller", code: "controller-stopped"}.check(f)
-	failure{args: []string{"imageupdateautomation", "app"}, root: "Deployment/image-automation-controller", code: "controller-down", says: []string{"ended with exit code"}}.check(f)
+	failure{args: []string{"imageupdateautomation", "app"}, root: "Deployment/image-automation-controller", code: "controller-down", says: []string{"terminated with exit code"}}.check(f)
 }

@@ -151,7 +151,7 @@ ${DEFAULT}`,
 			},
 		},
 		{name: "image", nightly: true, files: map[string]string{"web.yaml": troubled("image-pull-error")}, root: "Kustomization/app", code: "health", says: []string{"cannot be pulled"}},
-		{name: "crash", files: map[string]string{"web.yaml": troubled("crash-loop")}, root: "Kustomization/app", code: "health", says: []string{"ended with exit code"}},
+		{name: "crash", files: map[string]string{"web.yaml": troubled("crash-loop")}, root: "Kustomization/app", code: "health", says: []string{"terminated with exit code"}},
 		{name: "unschedulable", nightly: true, files: map[string]string{"web.yaml": troubled("pending")}, args: []string{"deployment", "web"}, root: "Deployment/web", code: "health", says: []string{"is unschedulable"}},
 	}
 }

@@ -121,8 +121,8 @@ func ownerFailures() []failure {
 			},
 			objects: "${DEFAULT}\n---\n" + patient(chartAt("./cases/contested-release/chart", "")),
 			says: []string{
-				"source of HelmRelease/${NS}/app, set its annotation helm.sh/resource-policy: keep",
-				"source of Kustomization/${NS}/other, set its annotation kustomize.toolkit.fluxcd.io/prune: disabled",
+				"source of HelmRelease/${NS}/app, add the annotation helm.sh/resource-policy: keep",
+				"source of Kustomization/${NS}/other, add the annotation kustomize.toolkit.fluxcd.io/prune: disabled",
 			},
 			then: func(f *fixture) {
 				f.shell.run("flux", "wait", "helmrelease", "app", "-n", f.namespace)

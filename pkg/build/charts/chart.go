@@ -45,7 +45,7 @@ type Chart struct {
 	ReplaceValues bool     `json:"replaceValues,omitempty"`
 }
 
-// Fixed reports whether the content of the chart is always the same: its files are given, or the digest of its artifact.
+// Fixed reports whether the content of the chart is always the same: its files or the digest of its artifact are given.
 func (c *Chart) Fixed() bool {
 	return c.Files != nil || c.Archive != nil || strings.HasPrefix(c.URL, "oci://") && c.Digest != ""
 }
@@ -62,7 +62,7 @@ type Access struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// PassCredentials also sends the credentials to other hosts that an index references.
 	PassCredentials bool `json:"passCredentials,omitempty"`
-	// Public allows connections to public addresses and to the hosts in Hosts only.
+	// Public restricts connections to public addresses and to the hosts in Hosts.
 	Public bool     `json:"public,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
 }

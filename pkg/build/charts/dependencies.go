@@ -42,8 +42,8 @@ func LocalCharts(name string, text []byte) (directories []string, err error) {
 	return directories, err
 }
 
-// provide adds the dependencies that Options.Local returns to the files of the chart in a directory, and of the charts that
-// it references by file://. The renderer fetches the others.
+// provide adds the dependencies returned by Options.Local to the files of the chart in a directory, and to the files of the
+// charts that it references by file://. The renderer fetches all other dependencies.
 func (f *chartFinder) provide(c *Chart, folder string, seen map[string]bool) error {
 	if f.options.Local == nil || seen[folder] {
 		return nil

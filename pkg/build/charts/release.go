@@ -29,10 +29,9 @@ type Options struct {
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the release references. It
 	// returns ErrNotFound if the object does not exist.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
-	// Untrusted reports whether unreviewed input references a repository: its chart is then
-	// fetched from public addresses and from Hosts only. It is called with nil for the
-	// repositories of a chart in Sources. Nil trusts all repositories. Schemas of charts are
-	// never trusted.
+	// Untrusted reports whether unreviewed input references a repository. Its chart is then fetched only from public
+	// addresses and from Hosts. It is called with nil for the repositories of a chart in Sources. Nil trusts all
+	// repositories. Schemas of charts are never trusted.
 	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool
 	Hosts     []string
 	// Local returns the packed chart that is used in place of one in a Helm repository, or ErrNotFound. Nil returns none.
@@ -224,7 +223,7 @@ func (b *helmBuild) run() (*Result, error) {
 func (b *helmBuild) repeat() (*Result, error) {
 	b.shadow.Repeating = true
 	again := *b
-	if b.shadow.Indirect && b.unavailable != nil { // the chart may be found by a secret value
+	if b.shadow.Indirect && b.unavailable != nil { // the source of the chart may be derived from a secret value
 		again.unavailable = errors.New("")
 	}
 	if b.options.Missing != nil {

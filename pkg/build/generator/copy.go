@@ -73,7 +73,7 @@ func (c *copying) single(from string) error {
 	case info.IsDir() && c.Strategy == strategyExtract:
 		return errors.New("the strategy Extract requires an archive, not a directory")
 	case info.IsDir():
-		return c.folder(from, path.Join(c.to, path.Base(from)), from)
+		return c.directory(from, path.Join(c.to, path.Base(from)), from)
 	case c.excluded(from, "."):
 		return nil
 	case c.Strategy == strategyExtract && !isArchive(from):
@@ -133,7 +133,7 @@ func (c *copying) match(pattern, name, root string) error {
 		return err
 	}
 	if info.IsDir() {
-		return c.folder(name, to, root)
+		return c.directory(name, to, root)
 	}
 	return c.file(name, to)
 }
@@ -151,9 +151,9 @@ func literalPrefix(pattern string) string {
 	return path.Clean(path.Join(prefix...))
 }
 
-// folder copies a directory. Files are always overwritten, as source-watcher
+// directory copies a directory. Files are always overwritten, as source-watcher
 // merges only files that an operation specifies or matches directly.
-func (c *copying) folder(from, to, root string) error {
+func (c *copying) directory(from, to, root string) error {
 	return fs.WalkDir(c.tree, from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -254,7 +254,7 @@ func (s *staging) put(name string, file filetree.File) error {
 	return nil
 }
 
-// enter adds a directory and those that contain it.
+// enter adds a directory and its parent directories.
 func (s *staging) enter(name string) error {
 	if !fs.ValidPath(name) {
 		return fmt.Errorf("%s is outside the artifact", name)

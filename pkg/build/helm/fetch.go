@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// chartMax is the maximum size of a packed chart, and indexMax of an index: the indexes of
+	// chartMax is the maximum size of a packed chart. indexMax is the maximum size of an index: the indexes of
 	// large repositories have tens of megabytes.
 	chartMax, indexMax = 128 << 20, 64 << 20
 )

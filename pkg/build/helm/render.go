@@ -103,7 +103,7 @@ func valuesOf(ctx context.Context, c *chart.Chart, release charts.Release) (comm
 	if release.KubeVersion != "" {
 		version, err := common.ParseKubeVersion(release.KubeVersion)
 		if err != nil {
-			return nil, fmt.Errorf("reading Kubernetes version %q: %w", release.KubeVersion, err)
+			return nil, fmt.Errorf("parsing Kubernetes version %q: %w", release.KubeVersion, err)
 		}
 		caps.KubeVersion = *version
 	}
@@ -166,7 +166,7 @@ func chooseValues(c *chart.Chart, asked charts.Chart) error {
 // load reads a chart and its dependencies.
 func (r *Renderer) load(ctx context.Context, from charts.Chart) (*chart.Chart, error) {
 	if from.Files != nil {
-		c, err := (&folderLoader{renderer: r, from: from}).load(ctx, from.Folder)
+		c, err := (&treeLoader{renderer: r, from: from}).load(ctx, from.Folder)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func appendBuild(c *chart.Chart, digest string) error {
 	}
 	version, err := semver.NewVersion(c.Metadata.Version)
 	if err != nil {
-		return fmt.Errorf("reading version %q of chart %s: %w", c.Metadata.Version, c.Name(), err)
+		return fmt.Errorf("parsing version %q of chart %s: %w", c.Metadata.Version, c.Name(), err)
 	}
 	marked, err := version.SetMetadata(digest)
 	if err != nil {
@@ -205,21 +205,21 @@ func appendBuild(c *chart.Chart, digest string) error {
 
 var errNoChart = errors.New("no Chart.yaml found")
 
-// folderCharts is the maximum number of charts of a tree in one release, since dependencies may be
-// circular.
-const folderCharts = 200
+// maxTreeCharts is the maximum number of charts in a tree that one release loads, since
+// dependencies may be circular.
+const maxTreeCharts = 200
 
-// folderLoader reads a chart and its dependencies from the directories of a tree.
-type folderLoader struct {
+// treeLoader reads a chart and its dependencies from the directories of a tree.
+type treeLoader struct {
 	renderer *Renderer
 	from     charts.Chart
 	loaded   int
 }
 
 // load reads a chart from a directory.
-func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, error) {
-	if l.loaded++; l.loaded > folderCharts {
-		return nil, &budget.ExceededError{Name: path.Join(folder, "Chart.yaml"), Fact: fmt.Sprintf("the chart has more than %d dependencies, or depends on itself", folderCharts)}
+func (l *treeLoader) load(ctx context.Context, folder string) (*chart.Chart, error) {
+	if l.loaded++; l.loaded > maxTreeCharts {
+		return nil, &budget.ExceededError{Name: path.Join(folder, "Chart.yaml"), Fact: fmt.Sprintf("the chart has more than %d dependencies, or depends on itself", maxTreeCharts)}
 	}
 	files := l.from.Files
 	var own []*archive.BufferedFile
@@ -260,7 +260,7 @@ func hidden(rules *ignore.Rules, name string) bool {
 
 // addMissing loads the dependencies that are not in the directory charts of the chart, as
 // source-controller does when it packs a chart.
-func (l *folderLoader) addMissing(ctx context.Context, c *chart.Chart, folder string) error {
+func (l *treeLoader) addMissing(ctx context.Context, c *chart.Chart, folder string) error {
 	for _, d := range c.Metadata.Dependencies {
 		if slices.ContainsFunc(c.Dependencies(), func(have *chart.Chart) bool { return have.Name() == d.Name }) {
 			continue

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// schemaMax is the maximum size of a document that a schema references, and schemasMax the
+	// schemaMax is the maximum size of a document that a schema references. schemasMax is the
 	// maximum number of such documents.
 	schemaMax, schemasMax = 8 << 20, 50
 	// schemaFile is the address of the schema of a chart, against which references are resolved.

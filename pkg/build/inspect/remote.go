@@ -51,8 +51,8 @@ func withoutUser(address string) string {
 // userAt matches the start of addresses such as git@host:path.
 var userAt = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
 
-// remoteHost reports whether kustomize would access the network for an entry of a kustomization,
-// and returns the host. The host of ssh and file addresses is "", since they are never read.
+// remoteHost reports whether kustomize would access the network for an entry of a kustomization, and
+// returns the host. The host of ssh and file addresses is "", because they are never allowed.
 func remoteHost(entry string) (host string, remote bool) {
 	if strings.ContainsRune(entry, '\n') {
 		return "", false // an inline document

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/internal/web/egress"
 )
 
-// bases are the remote bases that kustomize may fetch. Without hosts kustomize finds no git program,
-// and its requests are refused.
+// bases configures the remote bases that kustomize may fetch. Without hosts, kustomize cannot run
+// git, and its requests are rejected.
 type bases struct {
 	hosts egress.Hosts
 	pool  *helper.Pool
@@ -57,7 +57,7 @@ func (b *bases) environment(ctx context.Context) ([]string, error) {
 		"GIT_ASKPASS="), nil
 }
 
-// refused returns the first request that the proxy refused.
+// refused returns the first request that the proxy rejected.
 func (b *bases) refused() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,7 +28,7 @@ func NewCharts(pool *helper.Pool, cache string) *Charts {
 	})
 }
 
-// CachedCharts returns a renderer that keeps charts in the cache directory of the user.
+// CachedCharts returns a renderer that keeps charts in the user's cache directory.
 func CachedCharts(pool *helper.Pool) (charts.Renderer, error) {
 	cache, err := cachedir.User("charts")
 	if err != nil {

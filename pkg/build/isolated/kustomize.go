@@ -19,7 +19,8 @@ import (
 // KustomizeJob is the job that runs kustomize, and the argument of its process.
 const KustomizeJob helper.Call[string, []json.RawMessage] = "kustomize"
 
-// proxyVariable names the proxy through which kustomize may fetch remote bases.
+// proxyVariable is the environment variable with the proxy through which kustomize may fetch remote
+// bases.
 const proxyVariable = "HTTPS_PROXY"
 
 // Kustomizer implements build.Kustomizer in a helper process.
@@ -133,7 +134,7 @@ func Kustomize(ctx context.Context, folder string, query helper.Query) ([]json.R
 }
 
 // RestrictNetwork sends all HTTP requests of this process through the proxy in its environment, and
-// refuses them if there is none. It replaces http.DefaultTransport, which kustomize uses.
+// rejects them if no proxy is set. It replaces http.DefaultTransport, which kustomize uses.
 func RestrictNetwork(env func(string) string) error {
 	transport := &http.Transport{Proxy: refuse}
 	if address := env(proxyVariable); address != "" {
@@ -153,7 +154,7 @@ func refuse(r *http.Request) (*url.URL, error) {
 
 // source reads the files of a build from the process that started the job.
 type source struct {
-	ctx   context.Context // the methods of build.FileSystem take none
+	ctx   context.Context // the methods of build.FileSystem have no context parameter
 	query helper.Query
 }
 

@@ -60,7 +60,7 @@ func (r *rendering) objects(templates []build.Template, texts [][]string) (*buil
 	return all, nil
 }
 
-// manifests returns the objects in a text, and those of lists in it.
+// manifests returns the objects in a text, including the items of lists.
 func manifests(text string) ([]*unstructured.Unstructured, error) {
 	found, err := sourcetree.ReadManifests(strings.NewReader(text))
 	if err != nil {
@@ -214,8 +214,8 @@ func (r *rendering) sum(value any, own build.Lookup) error {
 	return nil
 }
 
-// sumOf returns the checksum of a list of ConfigMaps and Secrets, those of the ResourceSet first. It is "" if an
-// object is rendered without its data.
+// sumOf returns the checksum of a list of ConfigMaps and Secrets. Objects of the ResourceSet take precedence. It is
+// "" if an object is rendered without its data.
 func (r *rendering) sumOf(list string, own build.Lookup) (string, error) {
 	hash := sha256.New()
 	for reference := range strings.SplitSeq(list, ",") {

@@ -1,9 +1,9 @@
 // Package operator renders the objects that flux-operator applies: for a ResourceSet, its templates are executed with each
 // set of inputs; for a FluxInstance, the source and the Kustomization of spec.sync.
 //
-// The behavior is that of https://fluxoperator.dev/docs/crd/. Data that only a cluster has is not rendered: the inputs
-// that a provider fetches from another service must be set, IDs that the operator derives from the UID of an object are
-// derived from its name instead, and the controllers of a FluxInstance are left out.
+// The behavior follows https://fluxoperator.dev/docs/crd/. Data that only a cluster has is not rendered: the inputs that a
+// provider fetches from another service must be set, IDs that the operator derives from the UID of an object are derived
+// from its name instead, and the controllers of a FluxInstance are left out.
 package operator
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Options configure a build.
+// Options configures a build.
 type Options struct {
 	// Select returns the input providers in a namespace whose labels match a selector, sorted by name.
 	Select func(ctx context.Context, namespace string, selector *metav1.LabelSelector) ([]controllers.ID, error)
 	// Find returns an input provider, or a ConfigMap or Secret that is copied, or build.ErrNotFound.
 	Find func(ctx context.Context, wanted controllers.ID) (*unstructured.Unstructured, error)
-	// Inputs are the inputs of providers, in place of those that they export.
+	// Inputs overrides the inputs that providers export.
 	Inputs map[controllers.ID][]map[string]any
 	// Lookup returns the ConfigMaps and Secrets that the objects are filled from. It may be nil.
 	Lookup build.Lookup
@@ -40,7 +40,7 @@ type Options struct {
 	Twin *unstructured.Unstructured
 }
 
-// Renders reports whether Render renders the objects of an object.
+// Renders reports whether Render supports the kind of an object.
 func Renders(o *unstructured.Unstructured) bool {
 	id := controllers.IDOf(o.Object)
 	return id.IsResourceSet() || id.IsFluxInstance()

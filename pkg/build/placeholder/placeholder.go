@@ -37,8 +37,8 @@ func keyedHash(parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Alias returns a name for a text that is derived from a secret value. Within a process, equal
-// texts have the same name, which does not reveal the text.
+// Alias returns a name for a text that is derived from a secret value. Within a process, equal texts have
+// the same name. The name does not reveal the text.
 func Alias(text string) string { return "derived-" + hex.EncodeToString(keyedHash("alias", text)[:5]) }
 
 // few lists YAML values that are too common to be secret, and that control which fields and objects exist.
@@ -80,7 +80,7 @@ func marshalLike(original string, document any) string {
 		encode = func(v any) ([]byte, error) { return json.Marshal(v) }
 	}
 	text, err := encode(document)
-	if err != nil { // not for decoded documents
+	if err != nil { // cannot fail for decoded documents
 		return Alias(original)
 	}
 	return string(text)
@@ -170,7 +170,7 @@ func Values(value, public any) any {
 
 func number(value any) any {
 	encoded, err := json.Marshal(value)
-	if err != nil { // not for decoded documents
+	if err != nil { // cannot fail for decoded documents
 		return value
 	}
 	text := Of(string(encoded))

@@ -47,7 +47,7 @@ func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) 
 	if info.IsDir() {
 		p.open = []string{realPath(from)}
 		if err = p.header("."); err == nil {
-			err = p.folder(from, "")
+			err = p.directory(from, "")
 		}
 	} else {
 		err = p.file(from, filepath.Base(from), info)
@@ -66,13 +66,13 @@ type packing struct {
 	archive *tar.Writer
 	matcher gitignore.Matcher
 	options ArtifactOptions
-	// open holds the real paths of the parent directories: a link to one of them would recurse without
-	// end.
+	// open holds the real paths of the parent directories: a link to one of them would cause infinite
+	// recursion.
 	open []string
 }
 
-// folder packs the entries of a directory on disk, sorted by name.
-func (p *packing) folder(at, name string) error {
+// directory packs the entries of a directory on disk, sorted by name.
+func (p *packing) directory(at, name string) error {
 	entries, err := os.ReadDir(at)
 	if err != nil {
 		return fmt.Errorf("reading the directory: %w", err)
@@ -121,7 +121,7 @@ func (p *packing) below(at, name string) error {
 	}
 	p.open = append(p.open, real)
 	defer func() { p.open = p.open[:len(p.open)-1] }()
-	return p.folder(at, name)
+	return p.directory(at, name)
 }
 
 // header packs the entry of a directory, including the root, with a name without a trailing slash, so

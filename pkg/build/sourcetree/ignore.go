@@ -38,7 +38,7 @@ func (i Ignore) field() string {
 type Rule struct {
 	pattern gitignore.Pattern
 	text    string
-	// in is the file or field that contains the pattern, "" for a default pattern, and line its line there.
+	// in is the file or field that contains the pattern, or "" for a default pattern. line is its line there.
 	in   string
 	line int
 }
@@ -64,7 +64,7 @@ func ReadRules(text string, domain []string, in string) []Rule {
 	return rules
 }
 
-// defaults returns the rules of lists of source-controller.
+// defaults returns the rules for source-controller's lists of default patterns.
 func defaults(lists ...string) []Rule {
 	var rules []Rule
 	for _, list := range lists {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// apiErrors are the errors of the Kubernetes API server, and of Helm and ssa,
-// which wrap them. Each of them starts a part of a message.
+// apiErrors lists the errors of the Kubernetes API server, and those of Helm and ssa, which wrap them. Each pattern matches at
+// the start of a part of a message.
 var apiErrors = []prototype{
 	{Type: TooLarge, pattern: `(?P<kind>` + kindPart + `)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]*)" is invalid: \[\]: Too long: (?P<detail>[^\n]*)`},
 	{Type: TooLarge, pattern: `(?P<detail>(?:Request entity too large: [^\n]*|etcdserver: request is too large))` + end, steps: []Step{Apply}},
@@ -54,8 +54,7 @@ var forbidden = []prototype{
 	{Type: Forbidden, pattern: `(?P<detail>[^\n]*)`},
 }
 
-// prototype is the pattern of an error. It matches only in one of the steps,
-// nil for any step.
+// prototype is the pattern of an error. It matches only in one of the steps; nil means any step.
 type prototype struct {
 	Type    Type
 	pattern string
@@ -79,8 +78,7 @@ var typedExpressions = sync.OnceValue(func() []expression[prototype] {
 
 var forbiddenExpressions = sync.OnceValue(func() []expression[prototype] { return compiled(forbidden) })
 
-// typed parses the error at the start of s and reports whether it is a known
-// one.
+// typed parses the error at the start of s and reports whether the error is known.
 func (f *Failure) typed(s string) bool {
 	for _, e := range typedExpressions() {
 		if e.T.steps != nil && !f.In(e.T.steps...) {
@@ -103,8 +101,7 @@ func (f *Failure) typed(s string) bool {
 	return false
 }
 
-// refine parses the rest of an error behind the match. It returns false if the
-// rest does not fit the type.
+// refine parses the rest of an error after the match. It returns false if the rest does not fit the type.
 func (f *Failure) refine(named Object, rest string) bool {
 	switch f.Type {
 	case Invalid:
@@ -190,8 +187,7 @@ func (f *Failure) unhealthy(named Object, rest string) bool {
 	return len(f.Objects) > 0
 }
 
-// nextHealth returns the end of an object's detail: before the next object in
-// the list, or at the end of the list.
+// nextHealth returns the end of an object's detail: before the next object in the list, or at the end of the list.
 func nextHealth(s string) int {
 	for i := range len(s) {
 		if s[i] == '\n' || s[i] == ']' && strings.TrimSpace(s[i+1:]) == "" || strings.HasPrefix(s[i:], ", ") && health().MatchString(s[i+2:]) {
@@ -201,7 +197,7 @@ func nextHealth(s string) int {
 	return len(s)
 }
 
-// kindOf returns the kind of a resource that errors name by its plural.
+// kindOf returns the kind for the plural resource name in an error.
 func kindOf(resource string) string {
 	switch resource {
 	case "secrets":

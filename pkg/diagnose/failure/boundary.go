@@ -25,8 +25,7 @@ func boundary(s string) int {
 	return -1
 }
 
-// quoted returns the length of the quoted text at i, 0 if there is none. An
-// apostrophe in a word is not a quote.
+// quoted returns the length of the quoted text at i, or 0 if there is none. An apostrophe in a word is not a quote.
 func quoted(s string, i int) int {
 	switch q := s[i]; q {
 	case '"':
@@ -42,11 +41,11 @@ func quoted(s string, i int) int {
 }
 
 // longestValue is the maximum length of a quoted text or a value in brackets,
-// so that unmatched ones do not cause quadratic time.
+// so that unmatched quotes and brackets do not cause quadratic time.
 const longestValue = 8 << 10
 
-// quotedBy returns the length of the text in quotes at the start of s; ends
-// reports whether the text may end before the rest.
+// quotedBy returns the length of the quoted text at the start of s. ends
+// reports whether the text may end at a quote, given the rest of s.
 func quotedBy(s string, ends func(string) bool) int {
 	for i := 1; i < min(len(s), longestValue); i++ {
 		switch {
@@ -73,7 +72,7 @@ func lastRune(s string) rune {
 	return r
 }
 
-// Parts returns the parts of a message, without what is in quotes.
+// Parts returns the parts of a message, without quoted text.
 func Parts(message string) []string {
 	message = message[:min(len(message), longest)]
 	var parts []string
@@ -88,7 +87,7 @@ func Parts(message string) []string {
 	return append(parts, unquoted(message))
 }
 
-// unquoted returns a text with empty quotes.
+// unquoted returns a text with quoted parts replaced by empty quotes.
 func unquoted(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// buildErrors are the errors of kustomize and of the kustomize package of Flux.
+// buildErrors lists the errors of kustomize and of the kustomize package of Flux.
 var buildErrors = []prototype{
 	{Type: NoEntry, pattern: `accumulation err='accumulating resources from '(?P<key>[^'\n]+)': open (?P<address>\S+): no such file or directory'`},
 	{Type: NoEntry, pattern: `failed to get the patch file from path\((?P<key>[^)\n]+)\): open (?P<address>\S+): no such file or directory`},
@@ -27,14 +27,14 @@ var buildErrors = []prototype{
 	{Type: NotDirectory, pattern: `open (?P<address>\S+)/kustomization\.yaml: not a directory`},
 }
 
-// Kustomization returns the kustomization.yaml that lists the missing entry, in the directory to which the path of the entry is
-// relative. It is "" if the message does not say.
+// Kustomization returns the path of the kustomization.yaml that lists the missing entry, or "" if it cannot be derived from the
+// message.
 func (f Failure) Kustomization() string {
 	if f.Type != NoEntry || f.Address == "" || f.Name == "" || path.IsAbs(f.Name) {
 		return ""
 	}
 	dir, ok := strings.CutSuffix("/"+path.Clean(f.Address), "/"+path.Clean(f.Name))
-	if !ok { // the directories that ".." leaves are not part of the path
+	if !ok { // a cleaned path does not end with an entry that contains ".."
 		return ""
 	}
 	return path.Join(strings.TrimPrefix(dir, "/"), "kustomization.yaml")

@@ -1,10 +1,8 @@
-// Package failure parses typed errors from the messages that controllers write
-// into conditions, events and pod states.
+// Package failure parses typed errors from the messages that controllers write into conditions, events and pod states.
 //
-// A message is parsed from left to right at the start of each part: after a
-// colon and a space outside quotes. The prefixes that controllers add to an
-// error are steps; the first known error ends the search. Names, URLs, tags and
-// quoted text are not searched.
+// A message is parsed from left to right at the start of each part: after a colon and a space outside quotes. The prefixes that
+// controllers add to an error are steps; the first known error ends the search. Names, URLs, tags and quoted text are not
+// searched.
 package failure
 
 import (
@@ -27,11 +25,11 @@ const (
 	Quota Type = "quota"
 	// Terminating is a namespace that is being deleted.
 	Terminating Type = "terminating"
-	// LimitRange is a request outside of a LimitRange.
+	// LimitRange is a request that violates a LimitRange.
 	LimitRange Type = "limit-range"
 	// PodSecurity is a violation of the Pod Security level of a namespace.
 	PodSecurity Type = "pod-security"
-	// PriorityClass and ServiceAccount are missing objects that a pod names.
+	// PriorityClass and ServiceAccount are missing objects that a pod references.
 	PriorityClass  Type = "priority-class"
 	ServiceAccount Type = "service-account"
 	// Admission is a rejection by the webhook or policy in By.
@@ -46,7 +44,7 @@ const (
 	Conflict Type = "conflict"
 	// NotFound is the missing object in Named.
 	NotFound Type = "not-found"
-	// Unhealthy are the objects in Objects that did not become ready.
+	// Unhealthy means that the objects in Objects did not become ready.
 	Unhealthy Type = "unhealthy"
 	// Owned is an object that does not belong to the Helm release.
 	Owned Type = "owned"
@@ -102,11 +100,11 @@ const (
 	NoValues Type = "no-values"
 	// Template is a chart that does not render.
 	Template Type = "template"
-	// Schema are values that do not match the schema of a chart.
+	// Schema means that values do not match the schema of a chart.
 	Schema Type = "schema"
 	// Locked is a Helm release with an operation in progress.
 	Locked Type = "locked"
-	// NoValuesFile is the values file in Name that the source does not contain.
+	// NoValuesFile is the missing values file in Name.
 	NoValuesFile Type = "no-values-file"
 	// NoChart is a missing chart or chart version.
 	NoChart Type = "no-chart"
@@ -114,7 +112,7 @@ const (
 	NoMatches Type = "no-matches"
 	// NoTag is an image without a tag that matches the policy.
 	NoTag Type = "no-tag"
-	// NoEntry is a file or directory in Name that a kustomization.yaml lists, which does not exist; Address is its path.
+	// NoEntry is a missing file or directory that a kustomization.yaml lists as Name; Address is its path.
 	NoEntry Type = "no-entry"
 	// NoBase is the remote base or file in Address that cannot be loaded.
 	NoBase Type = "no-base"
@@ -124,7 +122,7 @@ const (
 	NoTarget Type = "no-target"
 	// Patch is a JSON patch that does not apply.
 	Patch Type = "patch"
-	// Outside is an entry in Name of a kustomization.yaml that is outside of the source.
+	// Outside is the kustomization.yaml entry in Name, which is outside the source.
 	Outside Type = "outside"
 	// Incomplete is a manifest without apiVersion, kind or name, in the file in Address if that is known.
 	Incomplete Type = "incomplete"
@@ -136,11 +134,11 @@ const (
 	SameID Type = "same-id"
 	// NotDirectory is the path in Address, which is a file.
 	NotDirectory Type = "not-directory"
-	// NoDirectory is the directory in Name, which a sparse checkout does not find.
+	// NoDirectory is the directory in Name, which does not exist in a sparse checkout.
 	NoDirectory Type = "no-directory"
 	// Expression is a CEL expression of the spec that is false or invalid.
 	Expression Type = "expression"
-	// TooLarge is an object above the limit of the API server.
+	// TooLarge is an object above the size limit of the API server.
 	TooLarge Type = "too-large"
 	// Precondition is a UID or resource version in a manifest.
 	Precondition Type = "precondition"
@@ -148,7 +146,7 @@ const (
 	Unserved Type = "unserved"
 	// Unscoped is an object without a namespace.
 	Unscoped Type = "unscoped"
-	// KubeVersion is a chart that does not support the version of Kubernetes in Version.
+	// KubeVersion is a chart that does not support the Kubernetes version in Version.
 	KubeVersion Type = "kube-version"
 	// NoPlatform is an image without a manifest for the platform of the node.
 	NoPlatform Type = "no-platform"
@@ -170,17 +168,17 @@ func (o Object) String() string {
 
 // Failure is an error that was parsed from a message.
 type Failure struct {
-	// Type is "" if no error is known; Steps may still be set.
+	// Type is "" if the error is unknown; Steps may still be set.
 	Type Type
-	// Steps are the failed operations, the outermost first.
+	// Steps lists the failed operations, outermost first.
 	Steps []Step
 	// Object is the object that was applied, checked or decrypted.
 	Object Object
-	// Named is the object that the error names.
+	// Named is the object that the error mentions.
 	Named Object
-	// Objects are the objects of an error about several objects.
+	// Objects lists the objects of an error that concerns several.
 	Objects []ObjectStatus
-	// Fields are the invalid fields of an object.
+	// Fields lists the invalid fields of an object.
 	Fields []Field
 	// User, Verb, Resource and Scope describe a forbidden action.
 	User, Verb, Resource, Scope string
@@ -194,12 +192,11 @@ type Failure struct {
 	Address string
 	// Code is an HTTP status or the error code of a registry.
 	Code string
-	// Text is the message from the error on. Detail is the explanation of the
-	// error.
+	// Text is the part of the message that starts with the error. Detail is the explanation of the error.
 	Text, Detail string
 }
 
-// Rejected returns the object that was applied or, if the message does not contain it, the one that the error names.
+// Rejected returns the object that was applied or, if the message does not contain it, the one that the error mentions.
 func (f Failure) Rejected() Object {
 	if f.Object.Kind == "" || f.Object.Name == "" {
 		return f.Named
@@ -234,14 +231,12 @@ func (f Failure) In(steps ...Step) bool {
 }
 
 const (
-	// longest is the maximum length of a message to parse, deepest the maximum
-	// number of parts.
+	// longest is the maximum length of a message to parse. deepest is the maximum number of its parts.
 	longest = 16 << 10
 	deepest = 64
 )
 
-// Parse parses a message. steps are operations that are known to have failed.
-// Unknown parts are left empty.
+// Parse parses a message. steps are operations that are known to have failed. Unknown parts are left empty.
 func Parse(message string, steps ...Step) Failure {
 	if len(message) > longest {
 		message = message[:longest]

@@ -9,12 +9,11 @@ import (
 
 // Field is a field that the API server rejects.
 type Field struct {
-	// Path is the path in the object, such as spec.ports[0].port, or "" for the
-	// object itself.
+	// Path is the path in the object, such as spec.ports[0].port, or "" for the object itself.
 	Path string
 	// Problem is the error type of the API, such as "Invalid value".
 	Problem string
-	// Value is the rejected value, and Detail the reason.
+	// Value is the rejected value. Detail is the reason.
 	Value, Detail string
 }
 
@@ -51,8 +50,7 @@ func (f Field) Immutable() bool {
 	return slices.Contains(immutable, f.Detail) || slices.ContainsFunc(immutableBut, func(s string) bool { return strings.HasPrefix(f.Detail, s) })
 }
 
-// Immutable reports whether all errors are changes of immutable fields, so that
-// recreating the object would succeed.
+// Immutable reports whether all errors are changes of immutable fields, so that recreating the object would succeed.
 func (f Failure) Immutable() bool {
 	return f.Type == Invalid && len(f.Fields) > 0 && !slices.ContainsFunc(f.Fields, func(field Field) bool { return !field.Immutable() })
 }
@@ -131,7 +129,7 @@ func value(s string) int {
 	return len(s)
 }
 
-// balanced returns the length of a value in brackets, 0 if they do not match.
+// balanced returns the length of a value in brackets, or 0 if the brackets do not match.
 func balanced(s string) int {
 	depth := 0
 	for i := 0; i < min(len(s), longestValue); i++ {
@@ -151,8 +149,7 @@ func balanced(s string) int {
 	return 0
 }
 
-// detail returns the length of the explanation at the start of s. In a list, it
-// ends before the next error.
+// detail returns the length of the explanation at the start of s. In a list, it ends before the next error.
 func detail(s string, several bool) int {
 	for i := 0; i < len(s); i++ {
 		if n := quoted(s, i); n > 0 {

@@ -9,7 +9,7 @@ import (
 // end matches the end of a line or of the message.
 const end = `\s*(?:\n|$)`
 
-// networkErrors are the errors of Go's net, crypto and net/http packages.
+// networkErrors lists the errors of Go's net, crypto and net/http packages.
 var networkErrors = []prototype{
 	{Type: Expired, pattern: `(?:tls: failed to verify certificate: )?(?P<detail>x509: certificate has expired or is not yet valid: [^\n]*)`},
 	{Type: Untrusted, pattern: `tls: failed to verify certificate: (?P<detail>x509: [^\n]*)`},
@@ -26,9 +26,8 @@ var networkErrors = []prototype{
 	{Type: TimedOut, pattern: `(?P<detail>context deadline exceeded(?: \(Client\.Timeout[^)\n]*\))?|net/http: request canceled[^\n]*)` + end},
 }
 
-// serverErrors are the errors of HTTP servers, registries and object stores, as
-// printed by Go's HTTP clients, go-containerregistry, ORAS, containerd, CRI-O,
-// Helm, minio and go-git.
+// serverErrors lists the errors of HTTP servers, registries and object stores, as printed by Go's HTTP clients,
+// go-containerregistry, ORAS, containerd, CRI-O, Helm, minio and go-git.
 var serverErrors = []prototype{
 	{Type: Status, pattern: `unexpected requesting "[^"\n]*" status code: (?P<code>\d{3})` + end},
 	{Type: Status, pattern: `unexpected status code (?P<code>\d{3})(?: (?P<detail>[^\n]*))?`},
@@ -86,7 +85,7 @@ func (f *Failure) status() bool {
 	return true
 }
 
-// gitErrors are the errors of go-git, Go's SSH client and Git servers.
+// gitErrors lists the errors of go-git, Go's SSH client and Git servers.
 var gitErrors = []prototype{
 	{Type: HostKey, pattern: `(?:ssh: handshake failed: )?(?P<detail>knownhosts: key (?:mismatch|is unknown|is revoked)|knownhosts: [^\n]*unknown[^\n]*)`},
 	{Type: Unauthenticated, pattern: `ssh: handshake failed: (?P<detail>ssh: unable to authenticate, [^\n]*)`},
@@ -105,7 +104,7 @@ var gitErrors = []prototype{
 	{Type: Rejected, pattern: `(?P<detail>command error on \S+: [^\n]*|non-fast-forward update: \S+|unpack error: [^\n]*)`, steps: []Step{Push}},
 }
 
-// controllerErrors are the errors of the controllers and of Helm.
+// controllerErrors lists the errors of the controllers and of Helm.
 var controllerErrors = []prototype{
 	{Type: NoDirectory, pattern: `sparse checkout dir '(?P<key>[^'\n]*)' does not exist in repository`},
 	{Type: Expression, pattern: `dependency '(?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+)' is not ready according to readyExpr eval`},

@@ -20,8 +20,8 @@ const (
 	Path        Step = "path"        // looking for the path of a Kustomization
 	Credentials Step = "credentials" // reading the Secret with credentials
 	Clone       Step = "clone"       // fetching a Git repository
-	Checkout    Step = "checkout"    // a Git repository to commit to
-	Configure   Step = "configure"   // access to a Git repository to commit to
+	Checkout    Step = "checkout"    // cloning the Git repository to commit to
+	Configure   Step = "configure"   // configuring access to the Git repository to commit to
 	Push        Step = "push"        // commits
 	Verify      Step = "verify"      // a signature
 	Pull        Step = "pull"        // an artifact or image
@@ -58,8 +58,7 @@ type prefix struct {
 	pattern string
 }
 
-// Patterns for an object as controllers print it: kind, optional namespace,
-// name.
+// Patterns for an object as controllers print it: kind, optional namespace, name.
 const (
 	kindPart   = `[A-Z][A-Za-z0-9]*`
 	namePart   = `[A-Za-z0-9][A-Za-z0-9.:_-]*`
@@ -67,9 +66,8 @@ const (
 	keyPart    = `'(?P<secretns>[a-z0-9-]+)/(?P<secret>[a-z0-9.-]+)'`
 )
 
-// prefixes are the prefixes of kustomize-controller, helm-controller,
-// source-controller, the image controllers, and their libraries ssa, git,
-// kustomize, chartutil and Helm, and of flux-operator.
+// prefixes lists the prefixes that kustomize-controller, helm-controller, source-controller, the image controllers,
+// flux-operator, and the libraries ssa, git, kustomize, chartutil and Helm add to errors.
 var prefixes = []prefix{
 	{Apply, objectPart + ` dry-run failed(?: \(\w+\))?: `},
 	{Apply, objectPart + ` apply failed: `},
@@ -153,8 +151,7 @@ var prefixes = []prefix{
 // expression is the compiled pattern of a prefix or an error.
 type expression[T any] struct {
 	T T
-	// start is the literal prefix of the pattern, which rules out most patterns
-	// without the regular expression.
+	// start is the literal prefix of the pattern, which rules out most patterns without the regular expression.
 	start string
 	re    *regexp.Regexp
 }
@@ -164,8 +161,7 @@ func newExpression[T any](t T, pattern string) expression[T] {
 	return expression[T]{t, start, regexp.MustCompile(`^(?:` + pattern + `)`)}
 }
 
-// match returns the indexes of the pattern and its groups at the start of s, or
-// nil.
+// match returns the indexes of the pattern and its groups at the start of s, or nil.
 func (e expression[T]) match(s string) []int {
 	if !strings.HasPrefix(s, e.start) {
 		return nil
@@ -181,7 +177,7 @@ var stepExpressions = sync.OnceValue(func() []expression[Step] {
 	return all
 })
 
-// step parses a prefix and returns its length, 0 if there is none.
+// step parses a prefix and returns its length, or 0 if there is none.
 func (f *Failure) step(s string) int {
 	for _, e := range stepExpressions() {
 		m := e.match(s)
@@ -202,8 +198,7 @@ func (f *Failure) step(s string) int {
 	return 0
 }
 
-// named sets the fields from the groups of a match and returns the object in
-// it.
+// named sets the fields from the groups of a match and returns the object in it.
 func (f *Failure) named(re *regexp.Regexp, s string, m []int) (o Object) {
 	for i, name := range re.SubexpNames() {
 		if name == "" || m[2*i] < 0 {
@@ -238,7 +233,7 @@ func (f *Failure) named(re *regexp.Regexp, s string, m []int) (o Object) {
 		case "key":
 			f.Name = text
 		case "address":
-			if !f.In(Dependency) || f.Address == "" { // the repository, not the address that its name has
+			if !f.In(Dependency) || f.Address == "" { // the address of the repository takes precedence
 				f.Address = text
 			}
 		case "code":

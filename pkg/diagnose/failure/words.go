@@ -8,8 +8,7 @@ import (
 // fewest is the minimum length of a literal.
 const fewest = 4
 
-// Words returns the literal texts of all patterns. A test uses them as names:
-// these must not change the classification.
+// Words returns the literal texts of all patterns. A test uses them as object names, which must not change the classification.
 func Words() []string {
 	var words []string
 	for _, p := range prefixes {

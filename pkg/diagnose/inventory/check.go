@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// objectsShown is the maximum number of objects to name for one problem.
+// objectsShown is the maximum number of objects to list for one problem.
 const objectsShown = 5
 
 // Result is the result of a check.
@@ -40,7 +40,8 @@ type check struct {
 	result  Result
 }
 
-// each adds a problem for each object that has one. A detail of the first one reports that there are more.
+// each adds a problem for each object that has one. If more than objectsShown objects have one, a detail of the first
+// problem reports that.
 func (k *check) each(summary, more string, find func(controllers.ID) (rules.Finding, bool)) {
 	first, found := len(k.result.Problems), 0
 	for _, t := range k.inventory.Objects {

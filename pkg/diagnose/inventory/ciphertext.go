@@ -14,7 +14,7 @@ import (
 )
 
 // ciphertext matches a value that is encrypted with SOPS. sopsMetadata matches the metadata that SOPS adds to a document in each
-// format, unlike to a text that only quotes a ciphertext.
+// format. A text that only quotes a ciphertext has no such metadata.
 var (
 	ciphertext   = regexp.MustCompile(`ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]`)
 	sopsMetadata = regexp.MustCompile(`(?m)^\s*(sops:|"sops":|sops_mac=|\[sops\])`)

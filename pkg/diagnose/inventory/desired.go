@@ -39,7 +39,7 @@ func (d *desired) indexed() *desired {
 	return d
 }
 
-// of returns the rendered object for an entry of the inventory, or nothing.
+// of returns the rendered object for an entry of the inventory, or nil.
 func (d *desired) of(t controllers.ID) []build.Object {
 	if d == nil {
 		return nil
@@ -69,8 +69,8 @@ func (d *desired) expires(t controllers.ID) bool {
 var errSuperseded = errors.New("its source no longer has the applied revision")
 
 // render sets the desired state to what the applier last applied: for a Kustomization from the artifact of its source, for a
-// HelmRelease from the release storage of Helm. It describes why that is unknown, unless the object is being reconciled to
-// another revision.
+// HelmRelease from the release storage of Helm. If the state is unknown, it returns the reason, unless the object is being
+// reconciled to another revision.
 func (k *check) render(ctx context.Context) (unknown []string) {
 	var err error
 	if k.subject.Kind.Release {

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// driftChecks is the maximum number of objects to compare by a dry run. Their managed fields show a change by another field
+	// driftChecks is the maximum number of objects to compare in a dry run. Their managed fields show a change by another field
 	// manager.
 	driftChecks = 3
-	// driftFields is the maximum number of fields to print for an object, driftValue the maximum length of a value.
+	// driftFields is the maximum number of fields to print for an object. driftValue is the maximum length of a value.
 	driftFields = 5
 	driftValue  = 60
 )
@@ -42,7 +42,7 @@ type candidate struct {
 }
 
 // inspect keeps a live object as a candidate if its managed fields show that it may have drifted: an applier owns every field
-// that it has applied until another manager changes the field. Fields that only others set, such as the replicas of an
+// that it has applied until another manager changes the field. Fields that only other managers set, such as replicas set by an
 // autoscaler, are not drift.
 func (k *check) inspect(t controllers.ID, o controllers.Object) {
 	applied := k.desired.of(t)
@@ -104,8 +104,8 @@ func (c candidate) changedBy() []managedfields.Manager {
 	return managers
 }
 
-// drift compares the candidates with the desired state by a server-side dry run, those with the most other managers first. It
-// returns a finding for each difference.
+// drift compares the candidates with the desired state in a server-side dry run, starting with the candidates with the most
+// other managers. It returns a finding for each difference.
 func (k *check) drift(ctx context.Context) (found []rules.Finding) {
 	candidates := slices.SortedStableFunc(slices.Values(k.changed), func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(len(b.changedBy()), len(a.changedBy())), strings.Compare(a.object.String(), b.object.String()))

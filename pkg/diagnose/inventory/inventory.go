@@ -1,5 +1,5 @@
 // Package inventory finds the problems that the status of an applier does not report: objects of its inventory that are missing,
-// being deleted, also applied by others, changed since, or applied with encrypted values.
+// being deleted, also applied by others, changed outside Flux, or applied with encrypted values.
 package inventory
 
 import (

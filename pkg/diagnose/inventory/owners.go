@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// ownersShown is the maximum number of owners of an object to name.
+// ownersShown is the maximum number of owners to list for an object.
 const ownersShown = 3
 
 // findContested adds the objects that another Flux object also applies, according to the inventories of its kind and the owner
@@ -49,7 +49,8 @@ func (k *check) findContested(ctx context.Context) {
 	k.result.Unknown = append(k.result.Unknown, labeled.unknown...)
 }
 
-// sharing returns the other HelmReleases that manage the Helm release of a HelmRelease, and those of them that are not suspended.
+// sharing returns the other HelmReleases that manage the Helm release of a HelmRelease (same), and which of them are not
+// suspended (active).
 func sharing(s rules.Subject, appliers []observe.Applier) (same, active []controllers.ID) {
 	for _, a := range appliers {
 		if !s.Kind.Release || a.ID() == s.ID() || controllers.IsRemote(a.Object) || !sameRelease(s.Object, a.Object) {
@@ -73,7 +74,7 @@ func sameRelease(a, b controllers.Object) bool {
 	return err == nil && left == right
 }
 
-// shared returns the finding for a HelmRelease whose Helm release others also manage.
+// shared returns the finding for a HelmRelease whose Helm release is also managed by others.
 func shared(s rules.Subject, others []controllers.ID) rules.Finding {
 	var names []string
 	for _, other := range others[:min(len(others), ownersShown)] {
@@ -84,7 +85,7 @@ func shared(s rules.Subject, others []controllers.ID) rules.Finding {
 		Message: fmt.Sprintf("Helm release %s in namespace %s is also managed by %s: each upgrades and uninstalls what the other installed",
 			controllers.ReleaseName(s.Object), s.ReleaseNamespace(), strings.Join(names, " and ")),
 		Fixes: []string{
-			"keep one of the HelmReleases: set spec.suspend: true of the others in Git, wait until Flux has applied the change, and then remove them from Git (a suspended HelmRelease does not uninstall its release)",
+			"keep one of the HelmReleases: set spec.suspend: true on the others in Git, wait until Flux has applied the change, and then remove them from Git (a suspended HelmRelease does not uninstall its release)",
 			"to install the chart twice, add them again with a different .spec.releaseName",
 		},
 	}
@@ -101,7 +102,7 @@ func contested(t controllers.ID, appliers []controllers.ID) rules.Finding {
 	f.Fixes = []string{"remove it from the source of all but one of them"}
 	for _, applier := range appliers[:min(len(appliers), ownersShown)] {
 		if k, _ := applier.Flux(); k.Keep.Key != "" {
-			f.Fixes = append(f.Fixes, fmt.Sprintf("before you remove it from the source of %s, set its annotation %s there and wait until Flux has applied it: otherwise %s deletes it", applier, k.Keep, k.Controller))
+			f.Fixes = append(f.Fixes, fmt.Sprintf("before you remove it from the source of %s, add the annotation %s to it there and wait until Flux has applied the change: otherwise %s deletes it", applier, k.Keep, k.Controller))
 		}
 	}
 	return f
@@ -141,7 +142,7 @@ func (l *labeledOwners) object(ctx context.Context, owner controllers.ID) contro
 		return o
 	}
 	if len(l.read) >= observe.Lookups {
-		l.miss(fmt.Sprintf("more than %d owners in labels of the inventory", observe.Lookups))
+		l.miss(fmt.Sprintf("more than %d owners in the labels of objects in the inventory", observe.Lookups))
 		return nil
 	}
 	o, err := l.checker.Cluster.Flux(ctx, owner)

@@ -18,7 +18,7 @@ const Lookups = 5
 // Applier is a Flux object whose inventory contains some of the requested objects.
 type Applier struct {
 	Kind controllers.Kind
-	// Object is the Flux object without its inventory, Has lists the requested objects in the inventory.
+	// Object is the Flux object without its inventory. Has lists the requested objects in the inventory.
 	Object controllers.Object
 	Has    []controllers.ID
 }
@@ -27,8 +27,8 @@ type Applier struct {
 func (a Applier) ID() controllers.ID { return a.Kind.IDOf(a.Object) }
 
 // Appliers returns the Flux objects of some kinds whose inventories contain one of the objects, sorted by name, and a description
-// of what could not be read. Inventories are read one by one and not kept. If listing all namespaces is forbidden, it lists the
-// namespaces of the objects and of beside.
+// of what could not be read. Inventories are read one by one and not kept. If listing all namespaces is forbidden, only the
+// namespaces of objects and beside are listed.
 func (c *Cluster) Appliers(ctx context.Context, kinds []controllers.Kind, beside []controllers.ID, objects ...controllers.ID) (found []Applier, unknown []string) {
 	var namespaces []string
 	for _, t := range slices.Concat(beside, objects) {

@@ -26,8 +26,8 @@ import (
 // ErrNoArtifact is returned for a source without an artifact.
 var ErrNoArtifact = errors.New("the source has no artifact")
 
-// Artifact returns the files in the artifact of a source, which is read if the given object of it has none. Many failures may
-// have the same source.
+// Artifact returns the files in the artifact of a source. If o does not contain the artifact, the source is read. Artifacts are
+// cached, because many failures may have the same source.
 func (c *Cluster) Artifact(ctx context.Context, source controllers.ID, o controllers.Object) (fs.FS, error) {
 	return c.artifacts.get(source, func() (fs.FS, error) {
 		a, ok := artifact.Of(o)
@@ -72,8 +72,8 @@ func find(
 	return sourcetree.Search(ctx, files, words, matches)
 }
 
-// manifestOf returns how to find the manifest of a failure: any object of an API version that is not served, otherwise the
-// object with the kind and name.
+// manifestOf returns the search terms for the manifest of a failure: any object of an API version that is not served, otherwise
+// the object with the kind and name.
 func manifestOf(f failure.Failure) (words []string, matches func(*unstructured.Unstructured) bool) {
 	if f.Type == failure.NoMatch {
 		return []string{f.Named.Kind, f.Version}, func(u *unstructured.Unstructured) bool {
@@ -123,7 +123,8 @@ func (c *Cluster) Served(ctx context.Context, group, kind string) []string {
 	return versions
 }
 
-// Providers returns the names of the Flux objects, except one, that have applied CRDs of a group, according to the owner labels.
+// Providers returns the names of the Flux objects, other than but, that have applied CRDs of a group, according to the owner
+// labels.
 func (c *Cluster) Providers(ctx context.Context, but controllers.ID, group string) []string {
 	if group == "" {
 		return nil
@@ -161,7 +162,7 @@ func (c *Cluster) Release(ctx context.Context, storage, name string) (*helm.Rele
 		return nil, err
 	}
 	if history == nil || history.Deployed == nil {
-		return nil, fmt.Errorf("no deployed revision of release %s/%s in the storage of Helm", storage, name)
+		return nil, fmt.Errorf("no deployed revision of release %s/%s in the Helm storage", storage, name)
 	}
 	return history.Deployed, nil
 }

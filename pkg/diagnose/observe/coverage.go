@@ -54,12 +54,12 @@ func (s *Snapshot) AllRefused() error {
 	return s.refused[controllers.Kinds[0].Kind]
 }
 
-// everyKind reports whether holds is true for all kinds of Flux. Kinds of flux-operator do not count.
+// everyKind reports whether holds returns true for all Flux kinds except those of flux-operator.
 func everyKind(holds func(kind string) bool) bool {
 	return !slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool { return !holds(k.Kind) })
 }
 
-// unreadShown is the maximum number of unread objects to name.
+// unreadShown is the maximum number of unread objects to list.
 const unreadShown = 8
 
 // Gaps describes what could not be read: a line for kinds that were read only in one namespace, one for each reason, and one

@@ -15,7 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Dependents are the objects that wait for some other objects: those that refer to them and those that are not ready.
+// Dependents holds the objects that may wait for given objects: the objects that refer to them, and the objects that are not
+// ready.
 type Dependents struct {
 	cluster *Cluster
 	of      []controllers.ID
@@ -35,7 +36,7 @@ type Dependents struct {
 const maxOwners = 8
 
 // Dependents reads the objects that wait for the given objects, and the dependents of those that are not ready. owners are the
-// objects that apply them, which may wait for their health.
+// appliers of the given objects, which may wait for their health.
 func (c *Cluster) Dependents(ctx context.Context, of, owners []controllers.ID, without []string) (*Dependents, error) {
 	d := &Dependents{cluster: c, of: of, without: without, listed: map[string]bool{}, charts: map[controllers.ID]bool{}, missed: map[string]bool{}}
 	var kinds []controllers.Kind

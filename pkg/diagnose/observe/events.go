@@ -25,7 +25,7 @@ func (c *Cluster) Events(ctx context.Context, t controllers.ID) ([]event.Event, 
 	})
 }
 
-// eachEvent calls each with the events in a namespace, or in all for "", that match a field selector.
+// eachEvent calls each with the events that match a field selector in a namespace, or in all namespaces if it is "".
 func (c *Cluster) eachEvent(ctx context.Context, namespace, fields string, each func(event.Event)) error {
 	selection := kube.Selection{Namespace: namespace, Fields: fields, Without: []string{"metadata.managedFields"}}
 	_, err := c.Client.List(ctx, event.Resource(), selection, func(o controllers.Object) error {
@@ -35,7 +35,8 @@ func (c *Cluster) eachEvent(ctx context.Context, namespace, fields string, each 
 	return err
 }
 
-// NewestEvents returns the newest event about each object in a namespace, or in all for "", that matches a field selector.
+// NewestEvents returns the newest event about each object that matches a field selector in a namespace, or in all namespaces
+// if it is "".
 func (c *Cluster) NewestEvents(ctx context.Context, namespace, fields string) (map[controllers.ID]event.Event, error) {
 	newest := map[controllers.ID]event.Event{}
 	err := c.eachEvent(ctx, namespace, fields, func(e event.Event) {
@@ -63,8 +64,8 @@ func (c *Cluster) DeletedPods(ctx context.Context, namespace string, workloads [
 	return found, err
 }
 
-// Pruning returns the last event in a namespace, or in all for "", with which a Flux object reports that it has pruned an
-// object. It is zero if there is none.
+// Pruning returns the last event in namespace, or in all namespaces if that is "", that reports the pruning of an object by
+// a Flux object. It returns a zero event if there is none.
 func (c *Cluster) Pruning(ctx context.Context, namespace string, t controllers.ID) (last event.Event, err error) {
 	err = c.eachEvent(ctx, namespace, "type=Normal", func(e event.Event) {
 		reported := slices.ContainsFunc(strings.Split(e.Message, "\n"), func(line string) bool { return strings.TrimSpace(line) == t.String()+" deleted" })

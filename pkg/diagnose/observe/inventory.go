@@ -29,7 +29,7 @@ const (
 type Inventory struct {
 	// Objects lists the entries.
 	Objects []controllers.ID
-	// Live holds the metadata of existing objects, Absent the missing ones. An object in neither could not be checked.
+	// Live holds the metadata of existing objects. Absent marks missing objects. An object in neither could not be checked.
 	Live   map[controllers.ID]controllers.Object
 	Absent map[controllers.ID]bool
 	// Unserved marks the missing objects whose kind the cluster does not serve.

@@ -1,6 +1,6 @@
 // Package observe reads the input of a diagnosis from a cluster: Flux objects along their references or by kind, events, pods and
-// logs, artifacts, and the objects in an inventory. It reads each of them once, independent ones at the same time, and does not
-// evaluate them. It describes unreadable objects, because a diagnosis must not report them as missing.
+// logs, artifacts, and the objects in an inventory. It reads each of them once and independent ones concurrently, and evaluates
+// nothing. It describes unreadable objects, because a diagnosis must not report them as missing.
 package observe
 
 import (
@@ -56,13 +56,13 @@ func Decode[T any](o controllers.Object) (*T, error) {
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(o, typed)
 }
 
-// KindOf returns the catalog entry of an object, an empty one for an object that is not a Flux object.
+// KindOf returns the catalog entry for the kind of a Flux object, and an empty entry for other objects.
 func KindOf(t controllers.ID) controllers.Kind {
 	k, _ := t.Flux()
 	return k
 }
 
-// Sorted returns objects in the order of their names.
+// Sorted returns objects sorted by name.
 func Sorted(objects iter.Seq[controllers.ID]) []controllers.ID {
 	return slices.SortedFunc(objects, func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) })
 }

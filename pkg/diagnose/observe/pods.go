@@ -32,7 +32,8 @@ func (c *Cluster) Pods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 // Container identifies a container of a pod.
 type Container struct{ Namespace, Pod, Name string }
 
-// Log returns the end of the log of the previous run of a container, or of the current one if there is none, each line shortened.
+// Log returns the last log lines of the previous run of a container, or of the current run if there is no previous one. Each line
+// is truncated.
 func (c *Cluster) Log(ctx context.Context, of Container) ([]string, error) {
 	return c.logs.get(of, func() (lines []string, err error) {
 		for _, previous := range []bool{true, false} {

@@ -83,7 +83,7 @@ func (r *Reader) Follow(ctx context.Context, wanted []controllers.ID) error {
 	return nil
 }
 
-// producers reads and returns the objects that should have produced the missing ones of the objects.
+// producers reads and returns the objects that should have produced the missing objects among the given ones.
 func (r *Reader) producers(ctx context.Context, of []controllers.ID) (found []controllers.ID, err error) {
 	for _, t := range of {
 		if !r.snapshot.absent[t] {

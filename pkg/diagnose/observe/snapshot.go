@@ -31,7 +31,7 @@ type Snapshot struct {
 	healthy store
 	// revisions caches the revisions of sources.
 	revisions map[controllers.ID]string
-	// namespaces holds the namespaces of the objects with a kind and name.
+	// namespaces lists, for a kind and name, the namespaces with such an object.
 	namespaces map[[2]string][]string
 
 	// siblings holds the objects of other kinds with the name of a missing one.
@@ -41,13 +41,13 @@ type Snapshot struct {
 	// if they are referenced.
 	listed    bool
 	namespace string
-	// refused holds the errors of kinds that could not be listed, narrowed those of kinds that could be listed only in the
-	// namespace within.
+	// refused holds the errors of kinds that could not be listed. narrowed holds the errors of kinds that could be listed only in
+	// the namespace within.
 	refused, narrowed map[string]error
 	within            string
 	// hidden reports why the existence of an object is unknown, for given objects. It is nil for objects that were read.
 	hidden func(controllers.ID) error
-	// absent holds the requested objects that do not exist, unread the errors of objects that could not be read.
+	// absent holds the requested objects that do not exist. unread holds the errors of objects that could not be read.
 	absent map[controllers.ID]bool
 	unread map[controllers.ID]error
 }
@@ -60,8 +60,8 @@ func NewSnapshot() *Snapshot {
 	}
 }
 
-// Given returns a snapshot of objects that were read already. hidden returns the reason why another object is unknown, or nil for one
-// that does not exist.
+// Given returns a snapshot of objects that have already been read. hidden returns the reason why another object is unknown, or
+// nil for one that does not exist.
 func Given(objects []controllers.Object, hidden func(controllers.ID) error) *Snapshot {
 	s := NewSnapshot()
 	s.hidden = hidden
@@ -82,7 +82,7 @@ func (s *Snapshot) IDs() []controllers.ID {
 	return all
 }
 
-// Link returns an object of the snapshot, or the reason why it has none.
+// Link returns an object of the snapshot, or the reason why the snapshot does not contain it.
 func (s *Snapshot) Link(t controllers.ID) tree.Link {
 	k, known := t.Flux()
 	link := tree.Link{Object: t, Kind: k, Live: s.Objects[t]}
@@ -144,7 +144,7 @@ func (s *Snapshot) Siblings(t controllers.ID) []controllers.ID {
 	return found
 }
 
-// siblingKinds returns the other kinds to which a reference to a missing source may be meant to refer.
+// siblingKinds returns the other kinds that a reference to a missing source may have been intended for.
 func siblingKinds(t controllers.ID) []controllers.Kind {
 	k, _ := t.Flux()
 	if k.Family != "source" {

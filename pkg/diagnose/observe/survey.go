@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Survey reads all Flux objects in a namespace, or in all for "", and their dependencies in other namespaces. Kinds that may not
-// be listed in all namespaces are listed in the fallback namespace, as is common for tenants.
+// Survey reads all Flux objects in a namespace, or in all namespaces if it is "", and their dependencies in other namespaces.
+// Kinds that may not be listed in all namespaces are listed in the fallback namespace, as is common for tenants.
 func (c *Cluster) Survey(ctx context.Context, namespace, fallback string, tolerated func(error) bool) (*Snapshot, error) {
 	s := NewSnapshot()
 	objects, err := s.list(ctx, c.Client, namespace, fallback, tolerated)
@@ -63,7 +63,7 @@ func (s *Snapshot) list(ctx context.Context, client *kube.Client, namespace, fal
 }
 
 // ConnectSurvey builds the dependency graph of the objects of a survey that may have a problem, and of their dependencies. The
-// others stay in their compact form. unavailable reports whether a controller does not work.
+// others stay in their compact form. unavailable reports whether a controller is not working.
 func (s *Snapshot) ConnectSurvey(unavailable func(controller string) bool) {
 	var objects []controllers.Object
 	taken := map[controllers.ID]bool{}

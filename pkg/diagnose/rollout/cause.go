@@ -22,8 +22,8 @@ const (
 	hash     = "pod-template-hash"
 )
 
-// problem returns why a Deployment is not ready. A problem that a pod reports takes precedence over the status of the
-// Deployment, and a definite one over progress.
+// problem returns why a Deployment is not ready. A problem reported by a pod takes precedence over the status of the
+// Deployment, and a definite problem takes precedence over progress.
 func (w *Waiter) problem(ctx context.Context, name string) (Problem, error) {
 	p, err := w.cause(ctx, w.deployments[name])
 	p.Name = name

@@ -28,7 +28,8 @@ type Crash struct {
 	Problem Problem
 }
 
-// Crashes returns the containers of a Deployment in crash loops, with the ends of their logs. They may currently be running.
+// Crashes returns the containers of a Deployment in crash loops, with the last lines of their logs. The containers may currently
+// be running.
 func Crashes(ctx context.Context, c *observe.Cluster, d *appsv1.Deployment, pods []*corev1.Pod, now time.Time) []Crash {
 	var crashes []Crash
 	for _, p := range pods {
@@ -69,17 +70,17 @@ func LastStart(t controllers.ID, pods []*corev1.Pod) time.Time {
 	return last
 }
 
-// Interrupted reports whether a Deployment has been unavailable since its rollout, such as between two runs of a container. The
-// status does not show how often this happened.
+// Interrupted reports whether the availability of a Deployment has changed since its rollout, for example between two runs of a
+// container. The status does not show how often this happened.
 func Interrupted(d *appsv1.Deployment) bool {
 	available, known := deploymentCondition(d, appsv1.DeploymentAvailable)
 	progressing, rolled := deploymentCondition(d, appsv1.DeploymentProgressing)
 	return known && rolled && available.LastTransitionTime.After(progressing.LastUpdateTime.Time)
 }
 
-// NeverComplete reports whether the current template of a Deployment, which has an earlier one, has never been rolled out
-// completely. If updates conflict while a ReplicaSet is created, the condition is still that of the earlier one, whose name is
-// in its message, and the pods are not older than the condition. Times have a resolution of one second.
+// NeverComplete reports whether the current template of a Deployment that has an earlier template has never been rolled out
+// completely. If updates conflict while a ReplicaSet is created, the message of the Progressing condition still contains the name
+// of the earlier ReplicaSet, and the pods are not older than the condition. Times have a resolution of one second.
 func NeverComplete(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 	number, err := strconv.Atoi(d.Annotations[revision])
 	c, ok := deploymentCondition(d, appsv1.DeploymentProgressing)

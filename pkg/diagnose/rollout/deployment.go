@@ -55,9 +55,9 @@ var rejections = []rejection{
 	{failure.LimitRange, "a LimitRange of the namespace does not allow the pod", "change the resources of the pod, or the LimitRange", true},
 	{failure.PriorityClass, "PriorityClass not found", "create it, or use an existing one: kubectl get priorityclasses", true},
 	{failure.PodSecurity, "the Pod Security level of the namespace forbids the pod", "change the label pod-security.kubernetes.io/enforce of the namespace", true},
-	{failure.Admission, "an admission webhook or policy rejected the pod", "allow pods in this namespace in the webhook or policy", true},
+	{failure.Admission, "an admission webhook or policy rejected the pod", "change the webhook or policy to allow the pods", true},
 	{failure.WebhookDown, "an admission webhook cannot be called", "start the webhook's pods", false},
-	{failure.Terminating, "the namespace is being deleted", "recreate the namespace after its deletion", true},
+	{failure.Terminating, "the namespace is being deleted", "recreate the namespace when it has been deleted", true},
 	{failure.ServiceAccount, "ServiceAccount not found", "create the ServiceAccount named in the message", false},
 }
 

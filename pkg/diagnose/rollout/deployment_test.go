@@ -46,7 +46,7 @@ func TestDeploymentRefused(t *testing.T) {
 		"pod security": {`pods "a" is forbidden: violates PodSecurity "restricted:latest": x`,
 			Problem{Message: `the Pod Security level of the namespace forbids the pod: pods "a" is forbidden: violates PodSecurity "restricted:latest": x`, Remedy: "change the label pod-security.kubernetes.io/enforce of the namespace", Final: true}},
 		"webhook": {`admission webhook "v.example.com" denied the request: unsigned image`,
-			Problem{Message: `an admission webhook or policy rejected the pod: admission webhook "v.example.com" denied the request: unsigned image`, Remedy: "allow pods in this namespace in the webhook or policy", Final: true}},
+			Problem{Message: `an admission webhook or policy rejected the pod: admission webhook "v.example.com" denied the request: unsigned image`, Remedy: "change the webhook or policy to allow the pods", Final: true}},
 		"limit range": {`pods "a" is forbidden: maximum cpu usage per Container is 200m, but limit is 1`,
 			Problem{Message: `a LimitRange of the namespace does not allow the pod: pods "a" is forbidden: maximum cpu usage per Container is 200m, but limit is 1`, Remedy: "change the resources of the pod, or the LimitRange", Final: true}},
 		"service account": {`pods "a-" is forbidden: error looking up service account apps/gone: serviceaccount "gone" not found`,

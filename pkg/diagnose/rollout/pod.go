@@ -51,7 +51,7 @@ func held(p *corev1.Pod) (Problem, bool) {
 		return Problem{}, false
 	}
 	return Problem{
-		Message: fmt.Sprintf("pod %s is being deleted, and waits for finalizer %s", p.Name, strings.Join(finalizers, ", ")),
+		Message: fmt.Sprintf("pod %s is being deleted and waits for finalizer %s", p.Name, strings.Join(finalizers, ", ")),
 		Remedy:  "check that the controller that removes the finalizer is running", pod: p.Name,
 	}, true
 }
@@ -137,7 +137,7 @@ func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerm
 		how = fmt.Sprintf("signal %d", t.Signal)
 	}
 	problem := Problem{
-		Message: fmt.Sprintf("container %s of pod %s ended with %s", s.Name, p.Name, how),
+		Message: fmt.Sprintf("container %s of pod %s terminated with %s", s.Name, p.Name, how),
 		Final:   s.RestartCount >= maxRestarts, pod: p.Name, container: s.Name,
 	}
 	if s.RestartCount > 0 {

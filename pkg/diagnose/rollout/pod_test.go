@@ -54,11 +54,11 @@ func TestPod(t *testing.T) {
 		"registry that limits the rate": {pod(waits("ErrImagePull", `toomanyrequests: You have reached your pull rate limit`, 0, nil)),
 			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: toomanyrequests: You have reached your pull rate limit`, Remedy: pulling, Flags: "--registry and --image-pull-secret"}},
 		"first crash": {pod(waits("CrashLoopBackOff", "back-off 10s", 1, &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"})),
-			&Problem{Message: "container manager of pod app-1 ended with exit code 2 (1 restart)"}},
+			&Problem{Message: "container manager of pod app-1 terminated with exit code 2 (1 restart)"}},
 		"crash loop": {pod(waits("CrashLoopBackOff", "back-off 40s", 3, &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "no such\nflag"})),
-			&Problem{Message: "container manager of pod app-1 ended with exit code 1 (3 restarts): no such flag", Final: true}},
+			&Problem{Message: "container manager of pod app-1 terminated with exit code 1 (3 restarts): no such flag", Final: true}},
 		"out of memory": {pod(waits("CrashLoopBackOff", "", 1, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"})),
-			&Problem{Message: "container manager of pod app-1 ended with exit code 137 (1 restart): it exceeded its memory limit", Remedy: "raise the memory limit of the container"}},
+			&Problem{Message: "container manager of pod app-1 terminated with exit code 137 (1 restart): it exceeded its memory limit", Remedy: "raise the memory limit of the container"}},
 		"missing secret": {pod(waits("CreateContainerConfigError", `secret "registry" not found`, 0, nil)),
 			&Problem{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create the object named in the message, in the pod's namespace", Final: true}},
 		"unschedulable": {pod(func(p *corev1.Pod) {
@@ -79,7 +79,7 @@ func TestPod(t *testing.T) {
 				Name: "manager", RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}},
 			}}
-		}), &Problem{Message: "container manager of pod app-1 ended with exit code 2 (1 restart); it has not been ready since its restart"}},
+		}), &Problem{Message: "container manager of pod app-1 terminated with exit code 2 (1 restart); it has not been ready since its restart"}},
 		"restarted after a clean end": {pod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: "manager", RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},

@@ -23,8 +23,8 @@ type Problem struct {
 	Name string
 	// Object is the workload, if the problem is about one of several.
 	Object controllers.ID
-	// Message is the reason in one line, Remedy the fix, or "" if there is none. Flags lists the flags of install and bootstrap
-	// that fix Flux pods.
+	// Message is the reason in one line. Remedy is the fix, or "" if there is none. Flags lists the flags of install and
+	// bootstrap that fix Flux pods.
 	Message, Remedy, Flags string
 	// Final is set if waiting cannot resolve the problem. Vague is set if it is only progress, which also occurs in a healthy
 	// rollout.

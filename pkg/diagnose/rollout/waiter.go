@@ -27,7 +27,7 @@ const lateTimeout = 5 * time.Second
 type Waiter struct {
 	// Client is the client for the cluster.
 	Client *kube.Client
-	// Namespace is the namespace of the Deployments, Names are their names.
+	// Namespace and Names identify the Deployments.
 	Namespace string
 	Names     []string
 	// Ready is called for each Deployment that has become ready, Problem for each new problem. Either may be nil; they are never
@@ -51,8 +51,8 @@ type Waiter struct {
 	version, podVersion string
 }
 
-// List lists the Deployments of the namespace and returns them by name. Wait starts from this list, so both send one list
-// together.
+// List lists the Deployments of the namespace and returns them by name. Wait starts from this list, so List and Wait together
+// send one list request.
 func (w *Waiter) List(ctx context.Context) (map[string]*appsv1.Deployment, error) {
 	w.deployments = map[string]*appsv1.Deployment{}
 	var err error

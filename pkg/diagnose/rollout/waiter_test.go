@@ -98,7 +98,7 @@ func TestWaitWatches(t *testing.T) {
 	if err := r.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 1 || told[0].Message != "container manager of pod a-new-x ended with exit code 1 (1 restart)" {
+	if len(told) != 1 || told[0].Message != "container manager of pod a-new-x terminated with exit code 1 (1 restart)" {
 		t.Errorf("told: %+v", told)
 	}
 	want := []string{
@@ -143,7 +143,7 @@ func TestWaitEndsAtFinalCause(t *testing.T) {
 	if !errors.As(err, &notReady) {
 		t.Fatalf("got %v", err)
 	}
-	want := "a is not ready: container manager of pod a-new-x ended with exit code 1 (3 restarts)\n  | starting\n  | unknown flag: --x"
+	want := "a is not ready: container manager of pod a-new-x terminated with exit code 1 (3 restarts)\n  | starting\n  | unknown flag: --x"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
 	}

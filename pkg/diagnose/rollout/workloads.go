@@ -51,8 +51,8 @@ func DeploymentID(namespace, name string) controllers.ID {
 }
 
 // Problems returns the problems of workloads: their pods that are not ready, and fewer pods than desired. It skips other
-// objects, and describes what could not be read. It sends a list of pods for each namespace and, if the pods are ready, a list
-// for each kind of workload and one of the events of rejected pods.
+// objects, and describes what could not be read. It lists the pods of each namespace and, if the pods are ready, the workloads
+// of each kind and the events of rejected pods.
 func Problems(ctx context.Context, c *observe.Cluster, objects []controllers.ID) (problems []Problem, unknown []string) {
 	byNamespace := map[string][]controllers.ID{}
 	for _, t := range objects {
@@ -153,7 +153,7 @@ func log(ctx context.Context, c *observe.Cluster, namespace string, p Problem) [
 	return notable(lines)
 }
 
-// notable returns the most informative lines of a log: from the last panic of a Go program on, or else the last lines.
+// notable returns the most informative lines of a log: the lines from the last Go panic on, or else the last lines.
 func notable(lines []string) []string {
 	from := max(0, len(lines)-shownLines)
 	for i, line := range lines {

@@ -41,7 +41,7 @@ var buildRules = []rule{
 	},
 	{
 		code: "build-path", live: true, kinds: []string{"Kustomization"}, steps: []failure.Step{failure.Path}, when: func(s Subject) bool { return s.Live.Ignored != "" },
-		message: "the artifact of the source has no path {path}: {ignored} excludes it",
+		message: "path {path} is not in the artifact of the source: {ignored} excludes it",
 		fixes:   []string{"correct {ignored}, or .spec.path of {object}"},
 	},
 	{
@@ -81,7 +81,7 @@ var buildRules = []rule{
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID}, when: func(s Subject) bool { return strings.HasPrefix(s.failure.Text, "namespace transformation") },
-		message: "two objects result in {named} in namespace {target namespace}",
+		message: "two objects become {named} in namespace {target namespace}",
 		fixes:   []string{"rename one of them, or correct the namespace in .spec.targetNamespace of {object} or kustomization.yaml"},
 	},
 	{

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// deletionStuck is the age of a deletion from which the manual removal of its finalizers is suggested: the cleanup of cloud
+// deletionStuck is the minimum age of a deletion for which removing the finalizers manually is suggested: the cleanup of cloud
 // resources may take most of an hour.
 const deletionStuck = time.Hour
 
@@ -63,7 +63,7 @@ func ownerOfFinalizer(finalizer string) finalizerOwner {
 	if qualified {
 		owner = "a controller of " + domain
 	}
-	return finalizerOwner{finalizer, owner, "the controller has not finished its cleanup, or no longer runs", "the cleanup of that controller"}
+	return finalizerOwner{finalizer, owner, "the controller has not finished its cleanup, or is no longer running", "the cleanup of that controller"}
 }
 
 // DeletedAt returns the time at which the deletion of an object was requested, and false if it was not requested.
@@ -72,7 +72,7 @@ func DeletedAt(o controllers.Object) (time.Time, bool) {
 	return at, err == nil
 }
 
-// deletionReasons lists the reasons of a failed cleanup after a deletion.
+// deletionReasons lists the condition reasons that report a failed cleanup after a deletion.
 var deletionReasons = []string{"UninstallFailed", "PruneFailed"}
 
 // FailedDeletion returns the condition of a Flux object whose controller fails to clean up after its deletion was requested.
@@ -82,7 +82,7 @@ func FailedDeletion(k controllers.Kind, o controllers.Object) (controllers.Readi
 	return ready, deleting && ready.Status == "False" && slices.Contains(deletionReasons, ready.Reason)
 }
 
-// failedJob matches the name of a Job in the message of Helm about a failed hook.
+// failedJob matches the name of a Job in Helm's message about a failed hook.
 var failedJob = regexp.MustCompile(`\bjob ([a-z0-9.-]+) failed: `)
 
 // FailedHook returns the Job of the hook that fails the deletion of a release in this cluster.
@@ -159,7 +159,7 @@ func Deletion(t controllers.ID, o controllers.Object, now time.Time) (Finding, b
 	}
 	f.Fixes = append(CheckOwners(finalizers), Kubectl(t, "describe"))
 	if len(skipped) == len(finalizers) && now.Sub(at) >= deletionStuck {
-		f.Fixes = append(f.Fixes, fmt.Sprintf("only if no controller will remove the finalizer, remove it manually, which skips %s: %s",
+		f.Fixes = append(f.Fixes, fmt.Sprintf("remove the finalizer manually only if no controller will remove it; this skips %s: %s",
 			strings.Join(skipped, "; "), Kubectl(t, "patch", "--type=merge", `-p '{"metadata":{"finalizers":null}}'`)))
 	}
 	return f, true

@@ -55,7 +55,7 @@ func TestDeletion(t *testing.T) {
 		hidden string
 	}{
 		"young":     {object(at, "example.com/hold"), 59 * time.Minute, []string{at, "example.com/hold is removed by a controller of example.com", "check that a controller of example.com is running"}, "finalizers\":null"},
-		"stuck":     {object(at, "example.com/hold"), time.Hour, []string{patch, "which skips the cleanup of that controller", "only if no controller will remove the finalizer"}, "as a last resort"},
+		"stuck":     {object(at, "example.com/hold"), time.Hour, []string{patch, "this skips the cleanup of that controller", "only if no controller will remove it"}, "as a last resort"},
 		"in use":    {object(at, "example.com/hold", "kubernetes.io/pvc-protection"), 24 * time.Hour, []string{"a Pod still uses the PersistentVolumeClaim", "kubectl -n apps describe configmap settings"}, "finalizers\":null"},
 		"namespace": {object(at), 24 * time.Hour, []string{"has not finished", "kubectl -n apps describe configmap settings"}, "finalizer"},
 	} {

@@ -102,7 +102,7 @@ func revisionFields(s Subject) string {
 	return strings.Join(fields, " or ") + " of " + s.String()
 }
 
-// namedSecret returns the Secret that the message names, or "".
+// namedSecret returns the Secret that the message mentions, or "".
 func namedSecret(s Subject) string {
 	if n := s.failure.Named; n.Kind == "Secret" && n.Name != "" {
 		return "Secret " + secretNamespace(s) + "/" + n.Name
@@ -112,7 +112,7 @@ func namedSecret(s Subject) string {
 
 func secretNamespace(s Subject) string { return cmp.Or(s.failure.Named.Namespace, s.namespace()) }
 
-// secretField returns the field of the object that names a Secret, or "".
+// secretField returns the field of the object that references a Secret, or "".
 func secretField(s Subject, name string) string {
 	i := slices.IndexFunc(s.Kind.Secrets, func(field string) bool { return s.Text(field+".name") == name })
 	if i < 0 {
@@ -121,7 +121,7 @@ func secretField(s Subject, name string) string {
 	return "." + s.Kind.Secrets[i] + ".name"
 }
 
-// createNamedSecret returns the command that creates the Secret that the message names.
+// createNamedSecret returns the command that creates the Secret that the message mentions.
 func createNamedSecret(s Subject) string {
 	name := s.failure.Named.Name
 	field := strings.TrimSuffix(strings.TrimPrefix(secretField(s, name), "."), ".name")

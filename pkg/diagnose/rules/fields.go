@@ -10,7 +10,7 @@ import (
 
 // field is the subject of a message without a rule: a field of the spec, a Secret in a field, or a file in the source.
 type field struct {
-	// kinds lists the kinds of the Flux object, nil for all.
+	// kinds lists the kinds of the Flux object; nil means all.
 	kinds []string
 	// pattern matches the start of a part of the message, in which quoted text is empty.
 	pattern string
@@ -18,7 +18,7 @@ type field struct {
 	name string
 }
 
-// fields is in the order in which it is tried. testdata/failures.txt has the messages.
+// fields lists the fields in the order in which they are tried. testdata/failures.txt contains the messages.
 var fields = []field{
 	// References, in all kinds.
 	{nil, `can't access '', .*feature gate is disabled|'' feature gate is|\S+ feature gate is not enabled`, "the feature gates of the controller and the references"},

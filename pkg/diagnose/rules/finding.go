@@ -25,7 +25,7 @@ type Finding struct {
 	// Cycle lists the objects of a circular dependency.
 	Cycle []controllers.ID
 	// Since is the start of the problem, or zero if it is unknown. Within is the time that the controller waits from then on, or
-	// zero if the status does not say.
+	// zero if it is unknown.
 	Since  time.Time
 	Within time.Duration
 }

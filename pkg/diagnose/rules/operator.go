@@ -37,12 +37,12 @@ var operatorRules = []rule{
 	},
 	{
 		code: "copy", kinds: []string{controllers.ResourceSet}, steps: []failure.Step{failure.Copy}, types: []failure.Type{failure.NotFound},
-		message: "{copied}, which an object copies, does not exist",
+		message: "{copied}, which an object is copied from, does not exist",
 		fixes:   []string{"create {copied}, or correct the annotation " + controllers.OperatorGroup + "/copyFrom in {object}"},
 	},
 	{
 		code: "distribution", kinds: []string{controllers.FluxInstance}, types: []failure.Type{failure.NoRevision}, reasons: []string{"BuildFailed"},
-		message: "no version of Flux matches .spec.distribution.version {distribution}",
+		message: "no Flux version matches .spec.distribution.version {distribution}",
 		fixes:   []string{"correct .spec.distribution.version of {object}, or upgrade flux-operator"},
 	},
 	{
@@ -79,7 +79,7 @@ func templateOf(s Subject) string {
 // and problem.
 var awaitedBy = regexp.MustCompile(`dependency (?:[a-z0-9.-]+/)?v[a-z0-9]+/([A-Z][A-Za-z0-9]*/\S+) (not found|not ready)`)
 
-// neededObject returns the object that a ResourceSet waits for if it has the problem, or any problem for "".
+// neededObject returns the object that a ResourceSet waits for if the object has the given problem; "" means any problem.
 func neededObject(s Subject, problem string) string {
 	m := awaitedBy.FindStringSubmatch(s.failed.Message)
 	if m == nil || problem != "" && problem != m[2] {

@@ -135,7 +135,7 @@ func recreate(s Subject) []string {
 	return []string{revert, fmt.Sprintf("or delete %s (%s), so that the next upgrade recreates it: %s", o, lossOf(o.Kind), remove)}
 }
 
-// losses describes what is lost if an object of a kind is deleted.
+// losses describes the consequences of deleting an object, by kind.
 var losses = map[string]string{
 	"Deployment": "its pods are stopped", "StatefulSet": "its pods are stopped", "DaemonSet": "its pods are stopped", "ReplicaSet": "its pods are stopped", "Pod": "its pods are stopped",
 	"Job":                      "its pods and their logs are lost",

@@ -22,7 +22,7 @@ var releaseRules = []rule{
 	},
 	{
 		code: "values-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues},
-		message: "values missing: {named} of .spec.valuesFrom: {detail}",
+		message: "cannot read values from {named} (.spec.valuesFrom): {detail}",
 		fixes:   []string{"create {named}, or set optional: true on it in .spec.valuesFrom of {object}"},
 	},
 	{

@@ -1,8 +1,8 @@
-// Package rules turns the status of an object into a finding: a failure in, a message and its fixes out. It is pure. It reads
+// Package rules turns the status of an object into a finding: a failure in, a message and its fixes out. It is pure: it reads
 // only the object, the failure that package failure parses from its message, and what was observed about it.
 //
-// A rule is a row of a table: the kinds, reasons, types and steps of the failures that it matches, and texts whose words in
-// braces are those of [words]. The first matching rule counts. A failure without a rule is reported with the message of the
+// A rule is a row of a table: the kinds, reasons, types and steps of the failures that it matches, and texts with words from
+// [words] in braces. The first matching rule applies. A failure without a rule is reported with the message of the
 // controller.
 package rules
 
@@ -17,7 +17,7 @@ import (
 // corresponding lists. Nil matches all values.
 type rule struct {
 	code string
-	// kinds lists the kinds of the Flux object, reasons the reasons of its condition.
+	// kinds lists the kinds of the Flux object. reasons lists the reasons of its condition.
 	kinds, reasons []string
 	types          []failure.Type
 	steps          []failure.Step
@@ -29,7 +29,7 @@ type rule struct {
 	fixes   []string
 	more    func(Subject) []string
 	retry   string
-	// upstream is set if the source may have the root cause.
+	// upstream is set if the source may be the root cause.
 	upstream bool
 	// live is set if the texts depend on Subject.Live.
 	live bool
@@ -70,7 +70,7 @@ func (r rule) finding(s Subject) Finding {
 // Classification is the finding of the rule that matches a failure.
 type Classification struct {
 	Finding Finding
-	// Upstream is set if the source may have the root cause, Live if the finding depends on Subject.Live.
+	// Upstream is set if the source may be the root cause, Live if the finding depends on Subject.Live.
 	Upstream, Live bool
 }
 

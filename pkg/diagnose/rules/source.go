@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// fetchers lists the kinds that fetch from a server, gitKinds the kinds that use Git.
+// fetchers lists the kinds that fetch from a server. gitKinds lists the kinds that use Git.
 var (
 	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation", controllers.InputProvider}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
@@ -33,7 +33,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "chart-values-file", kinds: []string{"HelmChart"}, types: []failure.Type{failure.NoValuesFile},
-		message: "the source has no values file {variable}",
+		message: "values file {variable} does not exist in the source",
 		fixes:   []string{"push {variable}, or correct .spec.chart.spec.valuesFiles of the HelmRelease of {object}"},
 	},
 	{
@@ -175,7 +175,7 @@ var sourceRules = []rule{
 	{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Expired}, upstream: true,
 		message: "the TLS certificate of {address} has expired or is not yet valid: {detail}",
-		fixes:   []string{"renew the certificate of the server"},
+		fixes:   []string{"renew the server certificate"},
 	},
 	{
 		code: "source-tls", kinds: []string{"OCIRepository", "HelmRepository", "ImageRepository"}, types: []failure.Type{failure.PlainHTTP}, upstream: true,
@@ -242,7 +242,7 @@ func proxySecret(s Subject) string {
 	return prefixed(s.namespace()+"/", s.Text("spec.proxySecretRef.name"))
 }
 
-// namesMissingSecret reports whether a Secret that a field of the object names does not exist.
+// namesMissingSecret reports whether a Secret referenced by a field of the object does not exist.
 func namesMissingSecret(s Subject) bool {
 	return missesSecret(s) && secretField(s, s.failure.Named.Name) != ""
 }

@@ -17,7 +17,7 @@ var upstreamReasons = []string{
 	"HelmChartNotReady", "IncludeUnavailable", "SourceFetchFailed", "Progressing", "ProgressingWithRetry", "",
 }
 
-// Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that has the
+// Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that is the
 // root cause.
 func (s Subject) Status() (f Finding, waits bool) {
 	if f, ok := s.progress(); ok {
@@ -25,7 +25,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	}
 	if slices.Contains(upstreamReasons, s.Ready.Reason) || missesFlux(s) {
 		f := Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}
-		if s.Failure().Type != "" { // it has failed, and does not only wait for an artifact
+		if s.Failure().Type != "" { // it has failed and is not just waiting for an artifact
 			f.Since = time.Time{}
 		}
 		return f, true
@@ -37,7 +37,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	case classified:
 		return found.Finding, found.Upstream
 	default:
-		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: checks(s), Retry: s.Again()}, false
+		return Finding{Object: s.ID(), Code: "not-ready", Message: ConditionText(s.Ready), Fixes: checks(s), Retry: s.Again()}, false
 	}
 }
 
@@ -57,8 +57,8 @@ func missesFlux(s Subject) bool {
 	return f.Type == failure.NotFound && ofFlux
 }
 
-// Spoken returns the reason and message of a condition in one line.
-func Spoken(r controllers.Readiness) string { return failure.Join(r.Reason, r.Message) }
+// ConditionText returns the reason and message of a condition in one line.
+func ConditionText(r controllers.Readiness) string { return failure.Join(r.Reason, r.Message) }
 
 // exhausted returns the finding for a release without further retries: the failure, with the exhausted retries as a detail.
 func (s Subject) exhausted(f Finding, classified bool) Finding {
@@ -66,9 +66,9 @@ func (s Subject) exhausted(f Finding, classified bool) Finding {
 	if classified {
 		f.Details = append(f.Details, "retries exhausted: "+failure.OneLine(failed.Message))
 	} else {
-		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: checks(s)}
+		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + ConditionText(failed), Fixes: checks(s)}
 	}
-	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts, then tries again"
+	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts and retries"
 	return f
 }
 
@@ -96,8 +96,8 @@ func (s Subject) progress() (Finding, bool) {
 	return f, true
 }
 
-// announcedTime matches the time for which a controller waits for health checks or an action of Helm. The messages about fetching
-// and building have a timeout as well, but do not wait.
+// announcedTime matches the time for which a controller waits for health checks or an action of Helm. Messages about fetching and
+// building also contain a timeout, but do not announce a wait.
 var announcedTime = regexp.MustCompile(`^(?i:running) (?:health checks|'[a-z]+' action) .*?with (?:a )?timeout of ([0-9hms.]+)`)
 
 // waitingTime returns the time for which a controller waits according to its message, or zero.
@@ -118,7 +118,7 @@ func (s Subject) Recovered(f Finding) Finding {
 	f.Code = "resolved"
 	f.Message = "the health check failed" + prefixed(" at ", failedSince(s)) + ", and its objects are ready now"
 	f.Fixes = []string{"if they regularly need longer, raise .spec.timeout of " + s.String()}
-	f.Details = append(f.Details, Spoken(s.Failed()))
+	f.Details = append(f.Details, ConditionText(s.Failed()))
 	f.Retry = s.Command("reconcile")
 	return f
 }
@@ -131,7 +131,7 @@ func failedSince(s Subject) string {
 	return ""
 }
 
-// StateSince returns the time since when an object has its Ready condition, with its message, or zero.
+// StateSince returns the time since which an object has had its current Ready condition and message, or zero.
 func StateSince(o controllers.Object) time.Time {
 	c, _ := controllers.FindCondition(o, "Ready")
 	return Moment(c.LastTransitionTime)

@@ -25,7 +25,7 @@ type Subject struct {
 	// Live holds the current state that the failure concerns.
 	Live Live
 
-	// failed is the condition with the failure, failure its parsed message.
+	// failed is the condition with the failure. failure is its parsed message.
 	failed  controllers.Readiness
 	failure failure.Failure
 }
@@ -127,7 +127,7 @@ func (s Subject) parsed() Subject {
 	return s
 }
 
-// FailedAt returns the time of the failed action, zero if it is unknown.
+// FailedAt returns the time of the failed action, or zero if it is unknown.
 func (s Subject) FailedAt() time.Time {
 	for _, typ := range s.Kind.Attempted {
 		if c, ok := controllers.FindCondition(s.Object, typ); ok && c.Status == "False" {
@@ -163,7 +163,8 @@ func (s Subject) FailedTests() []string {
 	return nil
 }
 
-// Searched returns the source that defines the object of the failure, false if the failure is not about an object of a source.
+// Searched returns the source that defines the object of the failure, and false if the failure does not concern an object of a
+// source.
 func (s Subject) Searched() (controllers.ID, bool) {
 	sources := s.Kind.SourceOf(s.Object)
 	if len(sources) != 1 || s.Failure().In(failure.Install, failure.Upgrade) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// words are the words that the texts of rules may contain in braces.
+// words holds the words that rule texts may contain in braces, with their values.
 var words = map[string]func(Subject) string{
 	// The Flux object.
 	"object":               Subject.String,
@@ -99,7 +99,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// dependencyOf returns the object of the same kind that the message names.
+// dependencyOf returns the object of the same kind that the message mentions.
 func dependencyOf(s Subject) string {
 	return s.Kind.ID(cmp.Or(s.failure.Named.Namespace, s.namespace()), s.failure.Named.Name).String()
 }
@@ -139,8 +139,8 @@ func Kubectl(t controllers.ID, verb string, flags ...string) string {
 	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, KubectlName(resource, t.Name)}, flags...), " ")
 }
 
-// KubectlName returns the arguments of kubectl for an object. An RBAC object may be named like an option, which kubectl accepts
-// behind a slash.
+// KubectlName returns the arguments of kubectl for an object. The name of an RBAC object may begin with a dash, which kubectl
+// accepts only after a slash.
 func KubectlName(resource, name string) string {
 	separator := " "
 	if strings.HasPrefix(name, "-") {

@@ -1,4 +1,4 @@
-// Package builds compares builds with builds, without a cluster.
+// Package builds compares two builds of Kustomizations and HelmReleases without a cluster.
 package builds
 
 import (
@@ -31,8 +31,8 @@ type Pair struct {
 	Warning string
 }
 
-// Compare returns the changes of each pair. It does not include the defaults of a
-// server. An object that moves from one owner to another is a change of the second.
+// Compare returns the changes of each pair. It does not include server defaults. An object that
+// moves from one owner to another is a change of the new owner.
 func Compare(all []Pair) []*diff.Result {
 	known := scopesOf(all)
 	known.complete(all)
@@ -163,7 +163,7 @@ func (d Pair) secrets() []string {
 // between compares the objects of two builds.
 type between struct {
 	secrets []string
-	// renamed holds the kinds for which both builds have an object whose name differs on every
+	// renamed holds the kinds of which both builds have an object whose name differs on every
 	// rendering.
 	renamed map[schema.GroupKind]bool
 	// policies is set if the controller follows the annotations of kustomize-controller.
@@ -280,7 +280,7 @@ func (c *between) finish(change diff.Change, old, young build.Object) diff.Chang
 	return change
 }
 
-// shown returns a copy of the object with the values that SOPS encrypted masked.
+// shown returns a copy of the object in which the values that SOPS encrypted are masked.
 func (c *between) shown(o build.Object) *unstructured.Unstructured {
 	if o.Unstructured == nil {
 		return nil
@@ -299,7 +299,7 @@ func maskedDigest(old, young build.Object, before, after *unstructured.Unstructu
 	for _, o := range []build.Object{old, young} {
 		text, err := json.Marshal(o.Unstructured)
 		if err != nil {
-			text = fmt.Append(nil, o.Unstructured) // not for values decoded from YAML
+			text = fmt.Append(nil, o.Unstructured) // not reached for values decoded from YAML
 		}
 		sum.Write(fmt.Appendf(nil, "%d %s", len(text), text))
 	}
@@ -311,7 +311,7 @@ func sameContent(o build.Object, shown *unstructured.Unstructured) bool {
 	return o.Unstructured == nil || apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(o.Object)), diff.Content(shown))
 }
 
-// renamed returns the kinds for which both builds have an object whose name differs on every
+// renamed returns the kinds of which both builds have an object whose name differs on every
 // rendering.
 func renamed(before, after identified) map[schema.GroupKind]bool {
 	kinds := func(objects identified) map[schema.GroupKind]bool {
@@ -330,7 +330,8 @@ func renamed(before, after identified) map[schema.GroupKind]bool {
 	return both
 }
 
-// unstableName reports whether an object that only one build has is the counterpart of another.
+// unstableName reports whether an object that only one build contains has a counterpart with
+// another name in the other build.
 func (c *between) unstableName(o build.Object) bool {
 	return diff.HasUnstableName(o) && c.renamed[o.GroupVersionKind().GroupKind()]
 }

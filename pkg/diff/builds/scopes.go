@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// scopes maps the kinds whose CRDs are built to whether they are namespaced.
+// scopes holds, for each kind whose CRD is built, whether it is namespaced.
 type scopes map[schema.GroupKind]bool
 
 func scopesOf(all []Pair) scopes {
@@ -39,8 +39,8 @@ func (s scopes) ref(side *repository.Rendering, o build.Object) controllers.Vers
 	return ref
 }
 
-// note adds a note to the change of an object of a release whose scope is not known: the namespace
-// that the object has if its kind is namespaced.
+// note adds a note to the change of a release object with an unknown scope: the namespace that the
+// object has if its kind is namespaced.
 func (s scopes) note(side *repository.Rendering, change diff.Change) diff.Change {
 	_, known := s.scope(change.Object)
 	if change.Different() && !known && side.Namespace != "" && change.Object.Namespace == "" {
@@ -49,8 +49,8 @@ func (s scopes) note(side *repository.Rendering, change diff.Change) diff.Change
 	return change
 }
 
-// Complete sets the namespace of the objects of releases that have none, as Helm does, if their kinds
-// are known to be namespaced.
+// Complete sets the namespace of release objects without one, as Helm does, if their kinds are known
+// to be namespaced.
 func Complete(all []Pair) { scopesOf(all).complete(all) }
 
 func (s scopes) complete(all []Pair) {
@@ -70,7 +70,7 @@ func (s scopes) namespaced(ref controllers.VersionedID) bool {
 	return known && namespaced
 }
 
-// scope reports whether a kind is namespaced, if that is known.
+// scope reports whether a kind is namespaced, and whether that is known.
 func (s scopes) scope(ref controllers.VersionedID) (namespaced, known bool) {
 	gvk := ref.GroupVersionKind()
 	if namespaced, ok := s[gvk.GroupKind()]; ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
-// Settings are the flags of kustomize-controller that affect a reconciliation.
+// Settings holds the flags of kustomize-controller that affect a reconciliation.
 type Settings struct {
 	// account is the ServiceAccount of Kustomizations without one.
 	account string
@@ -143,9 +143,9 @@ func (c *Comparer) clusterOf(ctx context.Context, ks *unstructured.Unstructured,
 	return nil, fmt.Errorf("%s has no kubeconfig in key %q", secret, keys[0])
 }
 
-// remoteConfig parses a kubeconfig that was read from a cluster. It refuses
-// exec plugins and file references: otherwise, anyone with write access to the
-// Secret could run programs and read files on this machine.
+// remoteConfig parses a kubeconfig that was read from a cluster. It rejects exec plugins and file
+// references: otherwise, anyone with write access to the Secret could run programs and read files
+// on this machine.
 func remoteConfig(content []byte) (*rest.Config, error) {
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(content)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
-// Clusters are the target clusters of the owners, each with the results of its
+// Clusters holds the target clusters of the owners, each with the results of its
 // comparisons.
 type Clusters struct {
 	comparer *Comparer

@@ -31,8 +31,8 @@ type Comparer struct {
 	FieldOwners bool
 	// Revision and Branch select the revision of the source to compare. Both are empty for the current one.
 	Revision, Branch string
-	// Track is called before the objects of an owner are compared. It returns functions for the
-	// progress and the end.
+	// Track is called before the objects of an owner are compared. It returns functions to call on progress
+	// and at the end.
 	Track func(owner controllers.VersionedID) (count func(done, total int), done func())
 }
 
@@ -60,7 +60,7 @@ type Plan struct {
 	stored *upstream.StoredSources
 	// settings holds the flags of kustomize-controller, if they can be read.
 	settings Settings
-	// clusters are the target clusters that have been compared.
+	// clusters holds the target clusters that have been compared.
 	clusters *Clusters
 }
 
@@ -208,8 +208,8 @@ func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result
 	if err != nil {
 		return nil, explainForbidden(err)
 	}
-	// The objects of a Kustomization may depend on those of the previous one
-	// on the same cluster.
+	// The objects of a Kustomization may depend on objects of the previous Kustomization on the same
+	// cluster.
 	c := &Clusters{comparer: p.comparer, here: p.client.Config, settings: p.settings}
 	p.clusters = c
 	var results []*diff.Result

@@ -34,8 +34,8 @@ type ReleasePlanner struct {
 	localRevision func(context.Context, controllers.ID) string
 	// built is the build that includes the HelmReleases.
 	built map[controllers.ID]*unstructured.Unstructured
-	// Clusters has the earlier results: a release may depend on objects of the
-	// previous one.
+	// Clusters holds the earlier results: a release may depend on objects of previous
+	// ones.
 	Clusters *Clusters
 	mu       sync.Mutex // guards Clusters
 	// controller returns the version of helm-controller.
@@ -87,7 +87,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 		defer mu.Unlock()
 		artifact, err := stored.Get(ctx, source)
 		if err != nil {
-			return "" // the chart has been read from it, so this is another reconciliation
+			return "" // the chart has already been read, so another reconciliation has changed the source
 		}
 		return artifact.Revision
 	}
@@ -161,9 +161,9 @@ func (p *ReleasePlanner) remoteFinder(ctx context.Context, hr *unstructured.Unst
 	return desired.ClusterFinder(client), nil
 }
 
-// chartOrigin has the objects that a chart comes from.
+// chartOrigin holds the objects that a chart comes from.
 type chartOrigin struct {
-	// object has the chart as its artifact: a HelmChart or a source.
+	// object is the HelmChart or source whose artifact is the chart.
 	object controllers.ID
 	// source is the source of the HelmChart.
 	source controllers.ID
@@ -228,7 +228,7 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	}
 	archive, err := artifact.Fetch(ctx, p.client, a, p.comparer.FluxNamespace)
 	if err != nil && ctx.Err() == nil {
-		p.comparer.Warn("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
+		p.comparer.Warn("%s: cannot fetch its artifact (%s); fetching the chart from its source instead", origin.object, err)
 		return nil, generation, nil
 	}
 	chart := &charts.Chart{Archive: archive}
@@ -245,7 +245,7 @@ func observed(o *unstructured.Unstructured) bool {
 	return !ok || generation == o.GetGeneration()
 }
 
-// chartDefaults are the defaults of the API server in HelmChart specs.
+// chartDefaults holds the defaults of the API server in HelmChart specs.
 var chartDefaults = map[string]string{"version": "*", "reconcileStrategy": "ChartVersion"}
 
 // matchesTemplate reports whether a HelmChart or OCIRepository matches the chart

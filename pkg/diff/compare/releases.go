@@ -22,8 +22,8 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
-// Releases compares the HelmReleases of a build that results apply. failures has the
-// errors of the others.
+// Releases compares the HelmReleases of a build that are applied according to
+// before. failures holds the errors of the releases that could not be compared.
 func (p *Plan) Releases(ctx context.Context, h *desired.HelmOptions, built *build.Result, before []*diff.Result) (results []*diff.Result, failures []error, err error) {
 	releases, err := p.releasesIn(ctx, built, before)
 	if err != nil || len(releases) == 0 {
@@ -108,8 +108,8 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, built *build.Result) {
 	}
 }
 
-// committed returns the revision of the work tree around a directory, or "" if
-// it is not exactly that of a commit.
+// committed returns the revision of the work tree around a directory, or "" if the
+// work tree has uncommitted changes.
 func committed(ctx context.Context, folder string) string {
 	clone, err := git.Open(folder)
 	if err != nil {
@@ -122,8 +122,8 @@ func committed(ctx context.Context, folder string) string {
 	return ""
 }
 
-// releasesIn returns the HelmReleases of a build with the spec after the
-// apply.
+// releasesIn returns the HelmReleases of a build with the spec that they have after
+// the apply.
 func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*diff.Result) ([]helmplan.HelmRelease, error) {
 	changes := map[controllers.ID]diff.Change{}
 	for _, r := range results {

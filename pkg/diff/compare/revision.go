@@ -98,9 +98,9 @@ func (c *Comparer) gitAt(ctx context.Context, stored *upstream.StoredSources, re
 	return upstream.StoredSource{Tree: tree, Revision: fetched.Revision}, err
 }
 
-// gitFiles returns the files of a revision from the Git server, or from the
-// clone in the current directory if it has the exact commit or the server does
-// not know the revision.
+// gitFiles returns the files of a revision from the Git server, or from the clone in the
+// current directory if it has the exact commit or the revision does not exist on the
+// server.
 func (c *Comparer) gitFiles(ctx context.Context, repository *unstructured.Unstructured) (*remote.Fetched, error) {
 	wanted, local := git.ParseRevision(c.Revision), git.ParseRevision(c.Revision)
 	if c.Branch != "" {
@@ -134,7 +134,7 @@ func (c *Comparer) gitFiles(ctx context.Context, repository *unstructured.Unstru
 		return nil, explainGit(err, repository)
 	case clone != nil && len(unknown.Candidates) == 0:
 		if found, err := filesIn(clone, local, cmp.Or(wanted.Branch, wanted.Name)); err == nil {
-			c.Warn("%s has no revision %q on its server: using %s of the clone in the current directory", controllers.IDOf(repository.Object), cmp.Or(c.Branch, c.Revision), found.Revision)
+			c.Warn("%s has no revision %q on its server: using %s from the clone in the current directory", controllers.IDOf(repository.Object), cmp.Or(c.Branch, c.Revision), found.Revision)
 			return found, nil
 		}
 	}
@@ -175,8 +175,8 @@ func branchRemedy(err *remote.UnknownError) string {
 	return "use one of its branches: " + strings.Join(err.Branches, ", ")
 }
 
-// explainGit adds the object that the URL and credentials come from, unless the server or
-// the network fails.
+// explainGit adds the object that the URL and credentials come from, except to server and
+// network errors.
 func explainGit(err error, repository *unstructured.Unstructured) error {
 	var known *remote.Error
 	if errors.As(err, &known) && known.Transient {
@@ -191,7 +191,7 @@ func explainGit(err error, repository *unstructured.Unstructured) error {
 }
 
 // gitRemedy is the remedy if there are no credentials for a GitRepository.
-const gitRemedy = "compare a clone with --path, or set a full commit SHA in a clone"
+const gitRemedy = "compare a clone with --path, or run the command in a clone with a full commit SHA"
 
 // cloneOf returns the clone in the current directory if one of its remotes is
 // address. The caller must close it.

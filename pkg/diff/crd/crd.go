@@ -13,12 +13,12 @@ import (
 
 // Definition holds the versions that a CRD will serve.
 type Definition struct {
-	// Shapes are the schemas of the served versions.
+	// Shapes holds the schemas of the served versions.
 	Shapes        map[string]Schema
 	ClusterScoped bool
 	// Changed reports whether the CRD exists and differs.
 	Changed bool
-	// Served are the versions that are served now.
+	// Served lists the versions that the cluster currently serves.
 	Served []string
 }
 

@@ -14,8 +14,8 @@ type Schema map[string]any
 // alwaysThere lists the fields of every object, which a schema need not declare.
 var alwaysThere = []string{"apiVersion", "kind", "metadata"}
 
-// Undeclared returns the fields of an object that its schema does not declare. The server refuses
-// to apply them.
+// Undeclared returns the fields of an object that its schema does not declare. The server rejects
+// such an object.
 func (s Schema) Undeclared(object map[string]any) []string {
 	var found []string
 	s.examine(object, func(path, problem string) {

@@ -87,7 +87,7 @@ func (e *Engine) impersonate(ctx context.Context, account string) (*actor, error
 	return &actor{client: client, account: account, may: map[kube.Permission]bool{}}, nil
 }
 
-// denied reports whether the API server refused a request because the actor lacks the permission.
+// denied reports whether the API server rejected a request because the actor lacks the permission.
 func (a *actor) denied(err error) bool {
 	return a.account != "" && apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }

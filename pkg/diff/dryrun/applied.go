@@ -17,15 +17,14 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-// observation is an object before and after the apply: the live object, nil if there is none, and
-// the result of the dry run, nil if the server refused it.
+// observation holds an object before and after the apply: the live object, or nil if there is none, and
+// the result of the dry run, or nil if the server rejected it.
 type observation struct {
 	before, after controllers.Object
 	refused       error
 }
 
-// compareApplied returns the change of an object of the build. Errors that concern the object alone are
-// part of its change.
+// compareApplied returns the change of an object of the build. Errors that concern the object alone are part of its change.
 func (c *comparison) compareApplied(ctx context.Context, o item) (diff.Change, error) {
 	ref := o.ref()
 	if reason := c.excluded(o.Object); reason != "" {
@@ -57,7 +56,7 @@ func (c *comparison) compareApplied(ctx context.Context, o item) (diff.Change, e
 	return c.changeOf(ctx, r, ref, o, s)
 }
 
-// observe reads the live object and sends its dry run.
+// observe reads the live object and sends the dry run.
 func (c *comparison) observe(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (observation, error) {
 	var s observation
 	at := scopeOf(r, ref)
@@ -81,8 +80,8 @@ func (c *comparison) observe(ctx context.Context, r kube.Resource, ref controlle
 	if err := g.Wait(); err != nil {
 		return s, fmt.Errorf("comparing %s: %w", ref, err)
 	}
-	// A list has no objects that the owner has not labeled yet, and its
-	// version of an object may be older than that of the dry run.
+	// A list does not contain objects that the owner has not labeled yet, and its version of an object
+	// may be older than the version that the dry run used.
 	if listed && s.refused == nil && version(s.before) != version(s.after) || listed && s.refused != nil && s.before == nil {
 		var err error
 		if s.before, err = c.live.get(ctx, at, ref.Name); err != nil {
@@ -151,8 +150,8 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controll
 	return change, nil
 }
 
-// refused returns the change of an object whose dry run the server refused. For an immutable field
-// the controller fails or, with force, recreates the object.
+// refused returns the change of an object whose dry run the server rejected. For an immutable field the
+// controller fails or, with force, recreates the object.
 func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (diff.Change, error) {
 	change := diff.Change{Object: ref, Action: diff.Failed, Reason: c.dryRunError(o, s.refused)}
 	if s.before == nil || !immutable(s.refused) {
@@ -179,8 +178,8 @@ func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controlle
 	return c.finish(change, o, s.before, overlay(s.before, o.Object)), nil
 }
 
-// immutable reports whether the controller treats an error as an immutable field, as it does with
-// every invalid object.
+// immutable reports whether the controller treats an error as a change of an immutable field, as it
+// does for every invalid object.
 func immutable(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsConflict(err) ||
 		strings.Contains(err.Error(), "is immutable") || strings.Contains(err.Error(), "immutable field")

@@ -57,7 +57,7 @@ func (c *comparison) changedCRD(ref controllers.VersionedID, o item, s observati
 	return c.unvalidated(ref, o, s.before, "the same change also changes its CRD"), true
 }
 
-// aboutContent reports whether the server refused the content of an object.
+// aboutContent reports whether the server rejected the content of an object.
 func aboutContent(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || strings.Contains(err.Error(), crd.NotDeclared)
 }

@@ -34,8 +34,8 @@ func (e *Engine) Live(ctx context.Context, ref controllers.VersionedID) (*unstru
 	return &unstructured.Unstructured{Object: o}, nil
 }
 
-// DeletionPlan returns the plan for a Kustomization or a HelmRelease that is deleted: what its
-// finalizer does with its inventory.
+// DeletionPlan returns the plan for the deletion of a Kustomization or a HelmRelease: the effects
+// of its finalizer on its inventory.
 func DeletionPlan(live *unstructured.Unstructured) Plan {
 	return Plan{Owner: live, Build: &build.Result{}, ownerDeleted: true}
 }
@@ -60,8 +60,8 @@ func keptReason(owner *unstructured.Unstructured) string {
 	return ""
 }
 
-// accountMissing reports whether the service account of the finalizer is missing. The finalizer
-// keeps all objects then.
+// accountMissing reports whether the service account of the finalizer is missing. In that case,
+// the finalizer keeps all objects.
 func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 	_, rest, named := strings.Cut(c.Account, "system:serviceaccount:")
 	if !c.ownerDeleted || !named || c.stay != "" || !build.IsKustomization(c.Owner) {

@@ -25,7 +25,7 @@ func (c *comparison) changedByOthers(live controllers.Object) bool {
 // be read.
 func (c *comparison) isLastApplied(ctx context.Context, ref controllers.VersionedID, o item) bool {
 	if c.Drift || !c.Reconciled {
-		return false // the result reports drift, or it is unknown
+		return false // drift is reported for the whole result, or unknown
 	}
 	applied, err := c.lastApplied(ctx)
 	if err != nil || applied == nil {

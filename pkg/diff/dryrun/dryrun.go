@@ -1,6 +1,5 @@
-// Package dryrun compares the objects that a Kustomization or HelmRelease would apply with the live
-// objects. It sends a server-side apply dry run for each object, as kustomize-controller does before it
-// applies. It changes nothing.
+// Package dryrun compares the objects that a Kustomization or HelmRelease would apply with the live objects. It sends a
+// server-side apply dry run for each object, as kustomize-controller does before it applies. It changes nothing.
 package dryrun
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-// maxRequests is the number of concurrent requests: fewer than the streams of an HTTP/2
+// maxRequests is the number of concurrent requests: fewer than the stream limit of an HTTP/2
 // connection, and enough to hide the latency of a distant cluster.
 const maxRequests = 48
 
@@ -34,7 +33,7 @@ type Engine struct {
 	Client     *kube.Client
 	kinds      *kinds
 	normalizer *normalizer
-	// self has the permissions of the user, actors has those of service accounts.
+	// self uses the permissions of the user, and actors use the permissions of service accounts.
 	self   *actor
 	acting sync.Mutex
 	actors map[string]*actor
@@ -62,9 +61,8 @@ func New(cfg *rest.Config) (*Engine, error) {
 	}, nil
 }
 
-// Compare returns the changes that the controller would make for a plan. Errors that concern one
-// object are part of its change, even if the controller will fail with them. A returned error means
-// that the comparison is incomplete.
+// Compare returns the changes that the controller would make for a plan. Errors that concern one object are part of its change,
+// even if the controller will fail with them. A returned error means that the comparison is incomplete.
 //
 // Compare sends at most two requests for each object and, once, a discovery request for each group
 // version that is not built into Kubernetes.
@@ -227,8 +225,7 @@ func (c *comparison) run(ctx context.Context, stage []int, changes []diff.Change
 	return g.Wait()
 }
 
-// skipPruning replaces the deletions, which follow index from: a controller that fails to apply does
-// not prune.
+// skipPruning replaces the deletions, which start at index from: a controller that fails to apply does not prune.
 func skipPruning(r *diff.Result, from int) {
 	for i, c := range r.Changes {
 		if i >= from && (c.Action == diff.Pruned || c.Action == diff.Failed) {

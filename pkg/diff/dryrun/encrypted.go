@@ -13,7 +13,7 @@ import (
 )
 
 // unreadable returns the change of an object that cannot be decrypted. Its live values cannot be
-// compared, only its file with that of the last applied revision.
+// compared, so its file is compared with the file of the last applied revision.
 func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (diff.Change, error) {
 	change := diff.Change{Object: ref, Action: diff.Encrypted, Reason: "encrypted, cannot compare"}
 	if !c.decrypts() && ref.IsSecret() {

@@ -25,9 +25,8 @@ var leftovers = map[string][]string{
 	"labels":      {"fluxcd.io/sync-gc-mark"},
 }
 
-// takeOver removes from the result of a dry run the fields that the controller removes before it
-// applies: it takes over the fields of kubectl, so that fields that are not in the build are
-// removed. A dry run does not include this step.
+// takeOver removes from the result of a dry run the fields that the controller removes before it applies: it takes over the
+// fields of kubectl, so that fields that are not in the build are removed. A dry run does not include this step.
 func (c *comparison) takeOver(ctx context.Context, r kube.Resource, o item, before, after map[string]any) {
 	if c.marked(o.Object, "ssa", "Merge") || c.marked(before, "ssa", "Merge") {
 		return
@@ -82,8 +81,7 @@ func orEmpty(s *string) *string {
 	return s
 }
 
-// cleansUp reports whether the controller patches the live object before it applies the desired
-// one.
+// cleansUp reports whether the controller patches the live object before it applies the desired one.
 func cleansUp(desired, live map[string]any) bool {
 	if policy.Marked(desired, "ssa", "Merge") || policy.Marked(live, "ssa", "Merge") {
 		return false
@@ -122,8 +120,7 @@ func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.
 	return theirs.Leaves().Difference(others)
 }
 
-// takesOverFields reports whether kustomize-controller takes over the fields of an entry with any of its
-// flags.
+// takesOverFields reports whether kustomize-controller takes over the fields of an entry with any of its flags.
 func takesOverFields(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Subresource != "" {
 		return false
@@ -151,7 +148,7 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 // defaults returns the object with the defaults of the server, as for a new object.
 func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[string]any {
 	if o.ref().IsCRD() {
-		return crd.Defaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another
+		return crd.Defaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another name
 	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)

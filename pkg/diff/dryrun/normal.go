@@ -89,8 +89,8 @@ func (n *normalizer) retype(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// complete sets fields that an apply needs: the protocol, which is part of the key of a port, and
-// the data that is given as stringData.
+// complete sets the fields that an apply requires: the protocol of a port, which is part of its
+// key, and the data from stringData.
 func complete(typed runtime.Object) {
 	switch o := typed.(type) {
 	case *corev1.Pod:

@@ -24,27 +24,25 @@ type Plan struct {
 	Build *build.Result
 	// Revision is the revision of the source, for display.
 	Revision string
-	// Drift reports whether the build is what the controller applied last.
+	// Drift reports whether the controller applied the same build last.
 	Drift bool
-	// Reconciled reports whether the controller has reconciled the live spec, so that Applied returns
-	// what it applied.
+	// Reconciled reports whether the controller has reconciled the live spec, so that Applied returns the build that it applied.
 	Reconciled bool
 	// Account is the user that the controller impersonates, or "" for none.
 	Account string
-	// Overridden are the prefixes of further field managers whose fields kustomize-controller takes over,
-	// as its flag --override-manager sets them.
+	// Overridden lists the prefixes of further field managers whose fields kustomize-controller takes
+	// over, as set by its flag --override-manager.
 	Overridden []string
 	// Release configures the release of a HelmRelease. It is nil for a Kustomization.
 	Release *Release
-	// Applied returns the build of the last applied revision, with which objects that cannot be
-	// decrypted are compared. It is called at most once, and may be nil.
+	// Applied returns the build of the last applied revision. Objects that cannot be decrypted are
+	// compared with it. Applied is called at most once, and may be nil.
 	Applied func(context.Context) (*build.Result, error)
 
 	// FieldOwners adds the field managers that own the changed fields.
 	FieldOwners bool
 
-	// Progress is called with the number of compared objects and of all objects, concurrently. It
-	// may be nil.
+	// Progress is called concurrently with the number of compared objects and the number of all objects. It may be nil.
 	Progress func(done, total int)
 
 	// ownerDeleted reports whether the owner itself is deleted.
@@ -160,7 +158,7 @@ func stale(kustomization map[string]any, objects []item) ([]controllers.Versione
 	return refs, nil
 }
 
-// anywhere reports whether a build has a cluster-scoped object, in any namespace.
+// anywhere reports whether a build contains a cluster-scoped object, regardless of the namespace in its manifest.
 func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 	for d := range desired {
 		if d.Group == ref.Group && d.Kind == ref.Kind && d.Name == ref.Name {
@@ -170,8 +168,7 @@ func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 	return false
 }
 
-// marked reports whether an object has an annotation or label of kustomize-controller with the
-// given value.
+// marked reports whether an object has an annotation or label of kustomize-controller with the given value.
 func (p *plan) marked(o map[string]any, name, value string) bool {
 	return p.Release == nil && policy.Marked(o, name, value)
 }

@@ -33,7 +33,7 @@ type Release struct {
 	Last []*unstructured.Unstructured
 	// Hooks holds the Helm hooks of the step.
 	Hooks []controllers.VersionedID
-	// ClientSide reports whether objects are patched, as by Helm 3, and not applied.
+	// ClientSide reports whether objects are patched, as in Helm 3, instead of applied.
 	ClientSide bool
 	// FromClientSide reports whether objects were patched until now.
 	FromClientSide bool
@@ -116,7 +116,7 @@ func (r *Release) Identify(o *unstructured.Unstructured) controllers.ID {
 	return ref
 }
 
-// last returns an object of the deployed revision, or nil if it has none.
+// last returns an object of the deployed revision, or nil if the revision does not contain it.
 func (r *Release) last(ref controllers.ID) *unstructured.Unstructured {
 	if ref.Namespace == "" {
 		ref.Namespace = r.Namespace

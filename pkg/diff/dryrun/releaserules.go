@@ -12,8 +12,8 @@ import (
 
 // A nil *Release is the release of a Kustomization: none of the rules below applies to it.
 
-// isKept reports whether Helm keeps an object that the release no longer has: an upgrade reads the
-// annotation of the live object, an uninstallation that of the applied one.
+// isKept reports whether Helm keeps an object that the release no longer contains. An upgrade reads
+// the annotation of the live object, an uninstallation reads the annotation in the applied manifest.
 func (r *Release) isKept(ref controllers.VersionedID, live map[string]any) bool {
 	if r.Step == diff.Upgrade {
 		return policy.KeptByHelm(live)

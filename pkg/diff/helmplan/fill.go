@@ -70,9 +70,9 @@ func (o *releasePlan) ahead(ctx context.Context) {
 	r.CreateOnly = len(o.result.CRDs) > 0 && field(hr, "spec."+action+".crds") != "CreateReplace" && (r.ClientSide || !o.appliesCRDs(ctx))
 }
 
-// appliesCRDs reports whether helm-controller applies existing CRDs although the policy is to
-// create them. Versions 1.5.0 to 1.6.4 do with server-side apply, which does not fail for an object
-// that exists.
+// appliesCRDs reports whether helm-controller applies existing CRDs although the policy is Create.
+// Versions 1.5.0 to 1.6.4 do so with server-side apply, which does not fail for an object that
+// exists.
 func (o *releasePlan) appliesCRDs(ctx context.Context) bool {
 	installed := ""
 	if o.Controller != nil {
@@ -160,7 +160,8 @@ func (o *releasePlan) last() error {
 		r.Last = append(r.Last, object.Unstructured)
 	}
 	if r.Step == diff.Keep {
-		// Drift is a difference from what was applied, not from what the chart renders now.
+		// Drift is a difference from the applied objects, not from the objects that the chart
+		// renders now.
 		o.plan.Build.Objects = stored
 	}
 	return nil

@@ -26,7 +26,7 @@ type HelmRelease struct {
 	Object *unstructured.Unstructured
 	// Twin is the build.Object.Twin of a built object.
 	Twin *unstructured.Unstructured
-	// Live is the live object, nil if it does not exist.
+	// Live is the live object, or nil if it does not exist.
 	Live *unstructured.Unstructured
 	// Render renders the chart as a revision of the release.
 	Render func(ctx context.Context, revision int) (*charts.Result, error)

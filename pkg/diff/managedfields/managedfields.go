@@ -16,7 +16,7 @@ import (
 // Manager is an entry of metadata.managedFields.
 type Manager struct {
 	Name, Subresource string
-	// At is the time of the last change, zero if it is unknown.
+	// At is the time of the last change, or zero if it is unknown.
 	At time.Time
 	// fields is a FieldsV1: "f:NAME" for a field, "k:{…}" for a list element by its keys, "v:VALUE" for a list element by its
 	// value.
@@ -178,7 +178,7 @@ func inner(owned []map[string]any, key string) []map[string]any {
 	return below
 }
 
-// element returns the key of a list element in a FieldsV1, "" if no manager owns it. The API server defaults keys that the
+// element returns the key of a list element in a FieldsV1, or "" if no manager owns it. The API server defaults keys that the
 // element omits.
 func element(item any, owned []map[string]any) string {
 	for _, m := range owned {

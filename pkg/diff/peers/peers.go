@@ -31,11 +31,11 @@ const (
 
 // State is the state of a cluster.
 type State struct {
-	// Flux is the version of the installed distribution, "" if it is not known.
+	// Flux is the version of the installed distribution, or "" if it is unknown.
 	Flux string
-	// Objects has the values of fields by their path, for each object.
+	// Objects holds, for each object, the values of its fields by path.
 	Objects map[controllers.ID]map[string]string
-	// Missed has the errors of the kinds that could not be listed, and ErrNoControllers for Deployments if there are none.
+	// Missed holds the errors of the kinds that could not be listed, and ErrNoControllers for Deployments if there are none.
 	Missed map[string]error
 }
 
@@ -44,11 +44,11 @@ type Difference struct {
 	Object controllers.ID `json:"object"`
 	// Field is Exists, Version, "suspended", "ready", the name of a column such as "revision", or the path of a field of the spec.
 	Field string `json:"field"`
-	// Values has the value in each cluster, in the order of the states. A missing value is nil.
+	// Values holds the value in each cluster, in the order of the states. A missing value is nil.
 	Values []*string `json:"values"`
 }
 
-// Options select what Read reads.
+// Options selects the objects that Read reads.
 type Options struct {
 	// FluxNamespace is the namespace of the controllers.
 	FluxNamespace string
@@ -96,7 +96,7 @@ func Read(ctx context.Context, client *kube.Client, o Options) (*State, error) {
 // deployment is the kind of the controllers.
 const deployment = "Deployment"
 
-// fields returns the values that are compared. Conditions other than Ready, labels and annotations are not among them.
+// fields returns the values that are compared. It excludes labels, annotations, and conditions other than Ready.
 func fields(k controllers.Kind, o controllers.Object) map[string]string {
 	values := map[string]string{"ready": k.Ready(o).Status, "suspended": strconv.FormatBool(k.Suspension.Is(o))}
 	for _, c := range k.Columns {
@@ -110,8 +110,8 @@ func fields(k controllers.Kind, o controllers.Object) map[string]string {
 	return values
 }
 
-// longestPath is the length from which on flatten does not add to a path: a long key of an object could otherwise be repeated for
-// each of many fields below it.
+// longestPath is the length at which flatten stops extending a path: otherwise, a long key could be repeated for each of many
+// fields below it.
 const longestPath = 512
 
 // flatten adds the leaves of a value by their paths. Empty maps and lists are leaves, and so are values with long paths.
@@ -169,8 +169,8 @@ func Compare(states []*State) []Difference {
 	return differences
 }
 
-// differing returns the fields of an object that differ. For an object that a cluster does not have, only its existence
-// is a difference.
+// differing returns the fields of an object that differ. For an object that does not exist in a cluster, only its existence is a
+// difference.
 func differing(states []*State, id controllers.ID) []Difference {
 	exists := Difference{Object: id, Field: Exists, Values: make([]*string, len(states))}
 	everywhere, names := true, map[string]bool{}

@@ -18,19 +18,17 @@ import (
 
 // Report is the content of a comment.
 type Report struct {
-	// Key identifies the comment among those of a pull request.
+	// Key identifies the comment on the pull request.
 	Key string
-	// Results are the results of the comparison, nil if it failed.
+	// Results lists the results of the comparison, or is nil if it failed.
 	Results []*diff.Result
-	// Problem is why the comparison failed or is incomplete, "" for neither.
+	// Problem is the reason why the comparison failed or is incomplete, or "".
 	Problem string
-	// Base and Head name the compared revisions, and Run is the web page of the
-	// run, "" if unknown.
+	// Base and Head are the compared revisions. Run is the web page of the CI run, or "" if it is unknown.
 	Base, Head, Run string
 }
 
-// Markdown returns the comment for a host, with its marker and at most the size that
-// the host accepts.
+// Markdown returns the comment for a host, with its marker and at most the size that the host accepts.
 func (r Report) Markdown(host githost.PullRequestHost) string {
 	head, foot := Marker(r.Key, host.HTML)+"\n\n"+r.problem(), "\n"+r.footer()
 	if r.Results == nil {
@@ -72,8 +70,8 @@ func (r Report) footer() string {
 	return text + "\n"
 }
 
-// Marker returns the first line of a comment, by which later runs find it. It is
-// not shown: an HTML comment, or the definition of a link that nothing uses.
+// Marker returns the first line of a comment, by which later runs find it. It is not
+// displayed: it is an HTML comment or an unused link definition.
 func Marker(key string, html bool) string {
 	name := "flux diff: " + url.PathEscape(key)
 	if html {
@@ -82,13 +80,12 @@ func Marker(key string, html bool) string {
 	return "[//]: # (" + name + ")"
 }
 
-// attempts bounds the attempts to replace a comment that others change meanwhile.
+// attempts is the maximum number of attempts to replace a comment that others change concurrently.
 const attempts = 3
 
-// Comment creates or replaces the comment that begins with the line of text, and
-// reports whether it is new. Only comments of the token's own account are replaced:
-// anybody can write one with the same first line. If several runs have created one, the
-// oldest is kept.
+// Comment creates or replaces the comment with the same first line as text, and reports whether it is new. It replaces only
+// comments of the token's own account, because anybody can write a comment with that first line. If several runs have created
+// one, the oldest is kept.
 func Comment(ctx context.Context, pull githost.PullRequest, text string) (c githost.Comment, created bool, err error) {
 	for range attempts {
 		c, created, err = replace(ctx, pull, text)
@@ -120,8 +117,8 @@ func replace(ctx context.Context, pull githost.PullRequest, text string) (c gith
 	if err != nil {
 		return added, false, err
 	}
-	// Another run may have created one at the same time. Both see both, because a
-	// run lists the comments after it has created its own.
+	// Another run may have created a comment at the same time. Both runs find both
+	// comments, because each lists the comments after it has created its own.
 	if found, err = pull.Comments(ctx, first); err != nil {
 		return added, true, err
 	}

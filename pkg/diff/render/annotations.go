@@ -43,7 +43,7 @@ type problem struct {
 	object, owner controllers.VersionedID
 	// cluster is the directory of the cluster, if several were compared.
 	cluster string
-	// text is a sentence with the object.
+	// text is a sentence that contains the object.
 	text string
 	// file and line are as in diff.Change.
 	file string
@@ -119,13 +119,13 @@ func compareProblems(a, b problem) int {
 	return cmp.Or(cmp.Compare(a.level, b.level), review.Position(a.rule)-review.Position(b.rule))
 }
 
-// is returns a problem with the object of p. The text continues the name of the object.
+// is returns a problem with the object of p. text continues a sentence that starts with the name of the object.
 func (p problem) is(l level, rule, text string) problem {
 	p.level, p.rule, p.text = l, rule, p.object.String()+" "+text
 	return p
 }
 
-// dangers returns the problems among the dangers of the object of p.
+// dangers returns the dangers of the object of p that are problems.
 func (p problem) dangers(of []diff.Danger) []problem {
 	var found []problem
 	for _, d := range of {

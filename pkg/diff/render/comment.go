@@ -13,21 +13,21 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
-// mostLines is the number of lines of each list in a comment.
+// mostLines is the maximum number of lines of each list in a comment.
 const mostLines = 50
 
-// markup formats texts of a repository for a host, which does not interpret them as markup.
+// markup formats text from a repository so that a host does not interpret it as markup.
 type markup struct {
 	// text formats words, and code names and values.
 	text, code func(string) string
 	// heading formats the name and the action of a change, and end ends its details.
 	heading func(object, action string) string
 	end     string
-	// leftOut is the note in a comment with omitted details: their number, and the number of all.
+	// leftOut is the format of the note about omitted details, with their number and the total number of details.
 	leftOut string
 }
 
-// in returns the clusters of a section as the end of a line.
+// in returns the clusters of a section, to append to a line.
 func (m markup) in(s Section) string {
 	if s.In() == "" {
 		return ""
@@ -53,8 +53,8 @@ func (m markup) comment(head string, results []*diff.Result, limit int) string {
 	return full
 }
 
-// detail returns the details of a change with the beginning of its body in at most that many bytes, or all of it for 0.
-// builds is diff.Result.Builds.
+// detail returns the details of a change. It truncates the diff to the given number of bytes; 0 means no limit. builds is
+// diff.Result.Builds.
 func (m markup) detail(c diff.Change, builds bool, most int) string {
 	text := m.heading(c.Object.String(), verdict(c)) + "\n\n"
 	for _, note := range c.Notes {
@@ -69,8 +69,8 @@ func (m markup) detail(c diff.Change, builds bool, most int) string {
 	return text + m.end
 }
 
-// excerpt returns the first lines of a text in at most that many bytes, or the beginning of the first one, and the number of
-// the others.
+// excerpt returns the first lines of a text that fit into the given number of bytes, or the beginning of the first line,
+// followed by the number of omitted lines.
 func excerpt(body string, most int) string {
 	kept := body[:strings.LastIndexByte(cutAt(body, most), '\n')+1]
 	rest := body[len(kept):]
@@ -130,10 +130,10 @@ func (m markup) dangers(results []*diff.Result) []string {
 	return all
 }
 
-// The positions of failures and of warnings before those of dangers.
+// The positions of failures and warnings, which come before dangers.
 const failing, warned = -2, -1
 
-// severity returns the position of the most severe of some dangers. Allowed ones and notices are after all others.
+// severity returns the position of the most severe of some dangers. Allowed dangers and notices come after all others.
 func severity(dangers []diff.Danger) int {
 	least := 2 * len(review.Rules())
 	for _, d := range dangers {
@@ -146,7 +146,7 @@ func severity(dangers []diff.Danger) int {
 	return least
 }
 
-// images returns a line for each changed image in a format: the object, the container, and the old and the new image.
+// images formats a line for each changed image: the object, the container, and the old and the new image.
 func (m markup) images(results []*diff.Result, format string) []string {
 	var lines []string
 	for _, section := range Sections(results) {
@@ -161,7 +161,7 @@ func (m markup) images(results []*diff.Result, format string) []string {
 	return lines
 }
 
-// list returns lines, each in a format, without those after mostLines, which are counted.
+// list formats at most mostLines lines, followed by the number of the remaining lines.
 func list(lines []string, format string) string {
 	if more := len(lines) - mostLines; more > 0 {
 		lines = append(slices.Clone(lines[:mostLines]), fmt.Sprintf("and %d more", more))
@@ -173,7 +173,7 @@ func list(lines []string, format string) string {
 	return b.String()
 }
 
-// titled is a text below the title of its section, which may be empty and is Markdown.
+// titled is a text with the title of its section. The title is Markdown and may be empty.
 type titled struct {
 	title, text string
 	// excerpt returns the text with a body of at most that many bytes.
@@ -196,7 +196,8 @@ func joined(all []titled) string {
 
 func subtitle(title string) string { return "\n#### " + title + "\n\n" }
 
-// excerptMax is the maximum size of a body in a comment that has no room for all of it, and excerptMin the room that it needs.
+// excerptMax is the maximum size of an excerpt of a body that does not fit into a comment. An excerpt is included only if more
+// than excerptMin bytes are left.
 const excerptMax, excerptMin = 8 << 10, 2 << 10
 
 // shortened omits the texts that do not fit, and shortens those that are long.

@@ -8,12 +8,12 @@ import (
 // gitlabMax is the maximum number of characters in a GitLab comment.
 const gitlabMax = 1_000_000
 
-// Formats are the names of the formats, in the order of help.
+// Formats lists the names of the formats, in the order of the help text.
 func Formats() []string {
 	return []string{"human", "brief", "unified", "json", "html", "github", "gitlab", "gitea", "bitbucket", "annotations", "sarif", "junit"}
 }
 
-// ListFormats are the formats of Images and Timelines.
+// ListFormats lists the formats of Images and Timelines.
 func ListFormats() []string { return []string{"human", "json"} }
 
 // Text returns results in one of Formats.

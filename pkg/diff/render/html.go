@@ -69,7 +69,7 @@ func HTML(results []*diff.Result, c Comparison) string {
 // danger is the class of warnings and risks.
 const danger = "danger"
 
-// paragraph writes a text as a paragraph of a class, "" for none.
+// paragraph writes a text as a paragraph with a class, or without one if it is "".
 func paragraph(b *strings.Builder, class, text string) {
 	if class != "" {
 		class = ` class="` + class + `"`
@@ -133,7 +133,8 @@ func risks(results []*diff.Result) []string {
 	return lines
 }
 
-// pageResultOf returns what is shown of a result, under the title of a section unless that is empty.
+// pageResultOf returns the displayed parts of a result, with the title of its section, which may be
+// empty.
 func pageResultOf(r *diff.Result, title string) pageResult {
 	shown := pageResult{Section: title, Name: printable.Line(r.Owner.String()), Revision: printable.Line(r.Revision), Warnings: printable.Lines(r.Warnings)}
 	if r.NotCompared != nil {

@@ -31,7 +31,7 @@ type Comparison struct {
 	At time.Time
 }
 
-// text returns a line with the names in a format.
+// text returns a line with the compared revisions and the clusters, formatted by name.
 func (c Comparison) text(name func(string) string) string {
 	if c.Base == "" {
 		return ""
@@ -43,7 +43,7 @@ func (c Comparison) text(name func(string) string) string {
 	return strings.Join(paths, ", ") + ": " + name(c.Head) + " compared with " + name(c.Base)
 }
 
-// dated returns a line with the time.
+// dated returns that line with the time of the comparison.
 func (c Comparison) dated() string {
 	if c.Base == "" {
 		return ""
@@ -66,8 +66,8 @@ func (s Style) paint(op diff.Op, text string) string {
 	return s.Paint(op, text)
 }
 
-// words are the texts for the actions. An action without a text is not printed: the object does
-// not change, or the action is an error.
+// words holds the texts for the actions. An action without a text is not printed: the object does not change, or
+// the action is an error.
 var words = map[diff.Action]string{
 	diff.Created:   "created",
 	diff.Changed:   "changed",
@@ -96,7 +96,7 @@ func Human(results []*diff.Result, s Style) string {
 	return text
 }
 
-// bySection returns what write writes for each section, under its title, with an empty line below.
+// bySection returns the output of write for each section, below its title and followed by an empty line.
 func bySection(results []*diff.Result, s Style, write func(*strings.Builder, []*diff.Result, Style)) string {
 	var b strings.Builder
 	for _, section := range Sections(results) {
@@ -155,7 +155,7 @@ func totals(results []*diff.Result) string {
 	return text
 }
 
-// amount is a number with what it counts.
+// amount is a number and the noun that it counts.
 type amount struct {
 	n    int
 	what string
@@ -402,7 +402,7 @@ func kindOf(v any) string {
 
 func inYAML(v any) string {
 	data, err := output.YAML(v)
-	if err != nil { // not for values decoded from JSON
+	if err != nil { // cannot fail for values decoded from JSON
 		return fmt.Sprint(v)
 	}
 	return string(data)

@@ -20,8 +20,8 @@ type ImageChange struct {
 	diff.Image
 }
 
-// imageChanges returns the images that the changes of all results add, remove and change. Images of
-// objects that do not change are not known.
+// imageChanges returns the images that the changes of all results add, remove and change. It does not
+// include the images of unchanged objects.
 func imageChanges(results []*diff.Result) []ImageChange {
 	found := []ImageChange{}
 	for r, c := range diff.Each(results) {
@@ -62,7 +62,7 @@ func Images(format string, results []*diff.Result) (string, error) {
 		for _, i := range imageChanges(section.Results) {
 			row := []string{i.Action, i.Object.String(), i.Container, i.Before, i.After}
 			if asked {
-				row = append(row, answer(i.Registry))
+				row = append(row, checkCell(i.Registry))
 			}
 			if several {
 				row = append(row, section.names())
@@ -102,8 +102,8 @@ func imageProblems(c diff.Change) []string {
 	return said
 }
 
-// answer returns the result of an image check as a cell.
-func answer(c *diff.ImageCheck) string {
+// checkCell returns the result of an image check as a table cell.
+func checkCell(c *diff.ImageCheck) string {
 	switch {
 	case c == nil:
 		return ""

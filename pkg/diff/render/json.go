@@ -24,15 +24,15 @@ type Summary struct {
 	Blocked int `json:"blocked,omitempty"`
 	// Unstable counts the objects that differ only in values that differ on every rendering.
 	Unstable int `json:"unstable,omitempty"`
-	// Ignored counts the objects that differ only in ignored fields, and IgnoredFields these fields
-	// in all objects.
+	// Ignored counts the objects that differ only in ignored fields. IgnoredFields counts the
+	// ignored fields of all objects.
 	Ignored       int `json:"ignored,omitempty"`
 	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
 	NotCompared int `json:"notCompared"`
-	// Affected is the part of NotCompared that the change may affect.
+	// Affected counts those in NotCompared that the change may affect.
 	Affected int `json:"affected,omitempty"`
-	// Dangers are the IDs of the dangers of all changes, without duplicates.
+	// Dangers lists the IDs of the dangers of all changes, without duplicates.
 	Dangers []string `json:"dangers"`
 }
 
@@ -99,7 +99,7 @@ func report(results []*diff.Result) any {
 	r := struct {
 		Different bool    `json:"different"`
 		Summary   Summary `json:"summary"`
-		// Clusters are the summaries of the clusters, if several were compared.
+		// Clusters lists the summaries of the clusters, if several were compared.
 		Clusters       []ClusterSummary `json:"clusters,omitempty"`
 		Kustomizations []*diff.Result   `json:"kustomizations"`
 	}{slices.ContainsFunc(results, (*diff.Result).Different), Sum(results), byCluster(results), []*diff.Result{}}

@@ -53,7 +53,7 @@ func Span(s string) string {
 	return "`" + s + "`"
 }
 
-// Fenced returns lines as a block of code in a language, "" for none.
+// Fenced returns lines as a code block in a language, which may be "".
 func Fenced(language, body string) string {
 	// The fence must be longer than any in the text.
 	fence := "```"

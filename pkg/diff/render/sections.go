@@ -12,15 +12,15 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Section holds the changes that are the same in some clusters, and in no other.
+// Section holds the changes that exactly the same clusters have in common.
 type Section struct {
-	// Clusters are the directories of the clusters. There are none if one cluster was compared.
+	// Clusters lists the directories of the clusters. It is empty if only one cluster was compared.
 	Clusters []string
 	Results  []*diff.Result
 }
 
-// Sections folds the changes of several clusters: those that are displayed in the same way, and whose
-// masked values are the same, are in one section. Sections of many clusters are first.
+// Sections groups the changes of several clusters: changes that are displayed in the same way and
+// have the same masked values share a section. Sections of more clusters come first.
 func Sections(results []*diff.Result) []Section {
 	if len(clustersOf(results)) == 0 {
 		return []Section{{Results: results}}
@@ -71,7 +71,7 @@ func (p *part) key() string {
 		content = []any{p.change, unified(*p.change, p.of.Builds), p.change.Digest, p.of.Drift}
 	}
 	text, err := json.Marshal([]any{p.of.Owner, p.change == nil, content})
-	if err != nil { // not for values decoded from JSON
+	if err != nil { // cannot fail for values decoded from JSON
 		text = fmt.Append(nil, p.of.Cluster, content)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))

@@ -34,7 +34,7 @@ func Timelines(format string, all []*timeline.Prediction) (string, error) {
 	return b.String(), nil
 }
 
-// headed writes lines after a title, and nothing without lines.
+// headed writes lines below a title, or nothing if there are no lines.
 func headed(b *strings.Builder, title string, lines []string) {
 	if len(lines) == 0 {
 		return

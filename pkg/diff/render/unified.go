@@ -96,7 +96,7 @@ func unified(c diff.Change, builds bool) string {
 		}
 	}
 	body := lines.Diff(before, old, after, young)
-	// The first line names a diff command; omit it.
+	// The first line contains a diff command; omit it.
 	if _, rest, ok := bytes.Cut(body, []byte("\n")); ok && bytes.HasPrefix(body, []byte("diff ")) {
 		body = rest
 	}

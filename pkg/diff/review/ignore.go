@@ -7,12 +7,12 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// DefaultIgnored are the fields of charts that change with each version of a chart, without an
-// effect of their own.
+// DefaultIgnored lists the fields that change with each chart version but have no effect of
+// their own.
 var DefaultIgnored = []string{"labels.helm.sh/chart", "labels.app.kubernetes.io/version", "annotations.checksum/*"}
 
 // Ignore removes the fields that a pattern matches from the changes of all results. A
-// pattern is the path of a field, or the end of it from a dot on; * matches any
+// pattern is the path of a field, or the part of it after any dot; * matches any
 // characters. Ignore does not change the dangers.
 func Ignore(results []*diff.Result, patterns []string) {
 	var alternatives []string

@@ -11,14 +11,15 @@ import (
 // immutableField is a field that the API server does not change after the creation of an object.
 type immutableField struct {
 	pointer string
-	// standard is the value of a missing field. With unknown, it depends on the cluster.
+	// standard is the value of a missing field, or unknown if it depends on the cluster.
 	standard string
 }
 
 // unknown marks a default that the cluster configures.
 const unknown = "?"
 
-// immutableFields are the immutable fields by group and kind. A test compares them with a server.
+// immutableFields lists the immutable fields by group and kind. A test compares them with a
+// server.
 var immutableFields = map[string][]immutableField{
 	"apps/Deployment": {{pointer: "/spec/selector"}},
 	"apps/ReplicaSet": {{pointer: "/spec/selector"}},
@@ -49,7 +50,7 @@ var immutableFields = map[string][]immutableField{
 var frozen = []immutableField{{pointer: "/data"}, {pointer: "/binaryData"}, {pointer: "/stringData"}, {"/immutable", "false"}}
 
 // immutable finds an immutable field that changes. In a comparison with a cluster, the dry run has
-// determined it.
+// already detected it.
 func immutable(c change) []string {
 	if !c.builds {
 		return marked(diff.DangerImmutable)(c)

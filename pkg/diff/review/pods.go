@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Occurrence is something in an object that a rule is about.
+// Occurrence is a part of an object that a rule reports.
 type Occurrence struct {
 	// Detail continues the effect of the rule, or is empty.
 	Detail string

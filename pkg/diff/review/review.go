@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas. Only the annotation of the
-// current object counts, not that of the changed one: otherwise, a change could allow itself.
+// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas. Only the annotation on the
+// current object counts, not the one on the changed object: otherwise, a change could allow itself.
 const AllowAnnotation = "fluxkit.dev/allow-danger"
 
 // Rule is a reason to review a change.
@@ -27,8 +27,9 @@ type Rule struct {
 	// Notice marks a rule that is reported, but does not fail a pipeline with --fail-on=danger.
 	Notice bool
 
-	// find returns a detail for each occurrence in a change, state the occurrences in an object, of which a change adds some,
-	// and owner one for each in the result of an owner. A detail may be empty. Two of the functions are nil.
+	// find returns a detail for each occurrence in a change. state returns the occurrences in an object; a change is reported for
+	// those that it adds. owner returns a detail for each occurrence in the result of an owner. A detail may be empty. Two of the
+	// functions are nil.
 	find  func(change) []string
 	state func(controllers.Object) []Occurrence
 	owner func(*diff.Result) []string
@@ -37,7 +38,7 @@ type Rule struct {
 // About reports whether the rule is about objects, and not only about their changes.
 func (r Rule) About() bool { return r.state != nil }
 
-// In returns the occurrences in an object. It must be a rule about objects.
+// In returns the occurrences in an object. The rule must be about objects.
 func (r Rule) In(o controllers.Object) []Occurrence { return r.state(o) }
 
 // change is a change with its objects.
@@ -84,8 +85,8 @@ func Check(ids []string) error {
 	return nil
 }
 
-// Apply sets the dangers of all changes and results. Dangers of the rules in allow, or of those in the annotation of the current
-// object, are marked as allowed.
+// Apply sets the dangers of all changes and results. Dangers of rules in allow or in the annotation on the current object are
+// marked as allowed.
 func Apply(results []*diff.Result, allow []string) {
 	for _, r := range results {
 		r.Dangers = nil
@@ -127,7 +128,7 @@ func dangers(r *diff.Result, c diff.Change, allow []string) []diff.Danger {
 	return found
 }
 
-// allowance returns what allows a danger, or "".
+// allowance returns the flag or annotation that allows a danger, or "".
 func allowance(id string, allow []string, before controllers.Object) string {
 	if slices.Contains(allow, id) {
 		return "--allow"

@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Rules returns all rules, sorted by what they are about: data, availability, reconciliation,
-// permissions, versions, and deletions of any kind.
+// Rules returns all rules, sorted by topic: data, availability, reconciliation, permissions,
+// versions, and deletions of any kind.
 func Rules() []Rule { return rules }
 
 var rules = []Rule{
@@ -124,23 +124,23 @@ var rules = []Rule{
 	},
 	{
 		ID: "major-image-update", Effect: "updates an image to another major version",
-		Explanation: "By semantic versioning, a major version may be incompatible. Read its release notes.",
+		Explanation: "Under semantic versioning, a new major version may be incompatible. Read its release notes.",
 		find:        majorImages,
 	},
 	{
 		ID: "major-chart-update", Effect: "updates a chart or an artifact to another major version",
-		Explanation: "By semantic versioning, a major version may be incompatible. Read its release notes.",
+		Explanation: "Under semantic versioning, a new major version may be incompatible. Read its release notes.",
 		find:        majorCharts,
 	},
 	{
 		ID: "prune", Effect: "is deleted",
-		Explanation: "The object is no longer in the source, and its owner prunes.",
+		Explanation: "The object is no longer in the source, and its owner prunes it.",
 		Notice:      true,
 		find:        func(c change) []string { return when(c.Action == diff.Pruned) },
 	},
 }
 
-// when returns one occurrence without detail if it is true.
+// when returns one occurrence without detail if the condition is true.
 func when(occurs bool) []string {
 	if occurs {
 		return []string{""}

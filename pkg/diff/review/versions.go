@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// majorImages finds containers whose image gets a tag of another major version.
+// majorImages finds containers whose image tag changes to another major version.
 func majorImages(c change) []string {
 	var found []string
 	for _, image := range c.Images {
@@ -33,8 +33,8 @@ func splitImage(image string) (repository, tag string) {
 	return image[:i], image[i+1:]
 }
 
-// calendar is the lowest number that is taken for a year or a date, as in 2024.1 or 20240119, and
-// not for a major version.
+// calendar is the lowest number that is treated as a year or a date, as in 2024.1 or 20240119,
+// instead of a major version.
 const calendar = 1000
 
 // majorOf returns the major version of a tag, or -1 if it has none.
@@ -53,7 +53,7 @@ var versioned = map[string]struct{ name, version controllers.Path }{
 	controllers.OCIRepository: {controllers.Path{"spec.url"}, controllers.Path{"spec.ref.semver", "spec.ref.tag"}},
 }
 
-// majorCharts finds a chart or an artifact whose version, or range of versions, gets another major
+// majorCharts finds a chart or an artifact whose version or version range changes to another major
 // version.
 func majorCharts(c change) []string {
 	fields, known := versioned[c.Object.Kind]

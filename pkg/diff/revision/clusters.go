@@ -58,9 +58,9 @@ func All(ctx context.Context, base, head repository.Revision, paths []string, se
 	return results, timelines, failures
 }
 
-// Clusters compares two revisions for several clusters, and sets the cluster of each result. What
-// the clusters have in common is rendered once. Objects that cannot be built are omitted and named
-// in the error, which is then returned together with the clusters.
+// Clusters compares two revisions for several clusters, and sets the cluster of each result. Content that the clusters share
+// is rendered once. Objects that cannot be built are omitted and listed in the error, which is then returned together with the
+// clusters.
 func Clusters(ctx context.Context, base, head repository.Revision, paths []string, o Options) ([]Cluster, error) {
 	said := &messages{clusters: map[string][]string{}}
 	o.Memo = repository.NewMemo()
@@ -83,7 +83,7 @@ func Clusters(ctx context.Context, base, head repository.Revision, paths []strin
 	return all, joined(failed)
 }
 
-// merged adds the failures of a cluster to those of others. Equal failures are merged.
+// merged adds the failures of a cluster to the failures of other clusters. Equal failures are merged.
 func merged(known, failed []*BuildError, cluster string) []*BuildError {
 	for _, f := range failed {
 		same := slices.IndexFunc(known, func(k *BuildError) bool {

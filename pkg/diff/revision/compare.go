@@ -20,33 +20,32 @@ type Options struct {
 	repository.Options
 	// Warn is called once for each omission, and Note for each assumption. They may be nil.
 	Warn, Note func(text string)
-	// All renders everything, including what cannot have changed.
+	// All renders everything, including owners that cannot have changed.
 	All bool
-	// Locate calls read, which finds the files and lines of what changes, and for this reads other files of the repository.
-	// Nil does not find them.
+	// Locate calls read, which reads further files of the repository to find the files and lines of the changes. If Locate
+	// is nil, they are not determined.
 	Locate func(read func() error) error
-	// Timeline predicts the order of the changes, for which everything is rendered.
+	// Timeline predicts the order of the changes, which requires rendering everything.
 	Timeline bool
 }
 
 // Outcome is the result of a comparison.
 type Outcome struct {
-	// Results are the results with differences, and those of owners that could not be compared,
-	// parents first.
+	// Results lists the results with differences, and the results of owners that could not be compared, parents first.
 	Results []*diff.Result
 	// Root is the Kustomization of the cluster's directory.
 	Root controllers.VersionedID
-	// Followed is the number of Kustomizations and HelmReleases, Rendered the number of those that
-	// were rendered on both sides.
+	// Followed is the number of Kustomizations and HelmReleases. Rendered is the number of those that were rendered on
+	// both sides.
 	Followed, Rendered int
-	// Shared is the number of renderings that were taken over from another cluster.
+	// Shared is the number of renderings that were reused from another cluster.
 	Shared int
 	// Timeline is set if it was requested.
 	Timeline *timeline.Prediction
 }
 
-// Compare compares two revisions. Objects that cannot be built are omitted and named in the error,
-// which is then returned together with an outcome.
+// Compare compares two revisions. Objects that cannot be built are omitted and listed in the error, which is then returned
+// together with an outcome.
 func Compare(ctx context.Context, base, head repository.Revision, o Options) (*Outcome, error) {
 	outcome, failed, err := compare(ctx, base, head, o)
 	if err != nil {
@@ -55,7 +54,7 @@ func Compare(ctx context.Context, base, head repository.Revision, o Options) (*O
 	return outcome, joined(failed)
 }
 
-// compare returns the outcome together with what cannot be built.
+// compare returns the outcome together with the objects that cannot be built.
 func compare(ctx context.Context, base, head repository.Revision, o Options) (*Outcome, []*BuildError, error) {
 	reused := 0
 	if o.Memo != nil {
@@ -77,7 +76,7 @@ func compare(ctx context.Context, base, head repository.Revision, o Options) (*O
 	w.checkUnfollowed()
 	w.checkOwn(roots)
 	w.checkDependencies()
-	w.warnLacking()
+	w.warnMissing()
 	if err := w.err(); err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +155,7 @@ func predict(w *walker, all []*diff.Result) *timeline.Prediction {
 // same reason.
 type BuildError struct {
 	Revisions []string
-	// Clusters are the directories of the clusters, if several are compared.
+	// Clusters lists the directories of the clusters, if several are compared.
 	Clusters []string
 	err      error
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// checkOwn reports what is assumed of the source of the cluster's directory: that it is this repository at the compared
-// revisions.
+// checkOwn reports the assumption that the source of the cluster's directory is this repository at the compared revisions.
 func (w *walker) checkOwn(roots pair) {
 	for _, s := range w.sides(roots) {
 		for _, text := range s.Assumptions() {
@@ -38,8 +37,8 @@ func (w *walker) checkOwn(roots pair) {
 	}
 }
 
-// checkDependencies reports dependencies that do not exist and circular ones, with what they block: as changes if they did
-// not exist before, else as warnings.
+// checkDependencies reports missing and circular dependencies, with the objects that they block: as changes if the problem
+// is new, otherwise as warnings.
 func (w *walker) checkDependencies() {
 	base, head := w.graphs.Base.Dependencies(), w.graphs.Head.Dependencies()
 	for _, id := range slices.SortedFunc(maps.Keys(head.Needs), controllers.ID.Compare) {
@@ -47,7 +46,7 @@ func (w *walker) checkDependencies() {
 		for _, p := range head.Problems(id) {
 			removed := p.Cycle == nil && base.Objects[p.Missing] != nil
 			if p.Cycle == nil && !removed && !head.Complete {
-				continue // it may be among what could not be built
+				continue // it may be one of the objects that could not be built
 			}
 			text := p.Text(removed)
 			if blocked := head.Dependents(id); len(blocked) > 0 {

@@ -105,7 +105,7 @@ func (w *walker) compare(p pair, kept bool) {
 		})
 	}
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
-	// flux-operator uninstalls Flux with a FluxInstance, and leaves what Flux has applied.
+	// flux-operator uninstalls Flux when a FluxInstance is deleted, and keeps the objects that Flux has applied.
 	w.children(before, after, kept || after == nil && controllers.IDOf(before.Owner.Object).IsFluxInstance())
 }
 
@@ -129,7 +129,8 @@ func (w *walker) unavailable(p pair) bool {
 	return true
 }
 
-// indistinct reports whether the reference of a source with one directory for all references changes, and records it.
+// indistinct reports whether the reference of a source changes although one directory is set for all of its references, and
+// records it.
 func (w *walker) indistinct(p pair) bool {
 	if !p.both() {
 		return false
@@ -195,12 +196,12 @@ func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID
 	case operator.Renders(owner):
 		what = "data"
 	}
-	key := lack{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
-	if w.lacking[key] == nil {
-		w.lacks = append(w.lacks, key)
+	key := missingData{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
+	if w.missedIn[key] == nil {
+		w.missed = append(w.missed, key)
 	}
-	if !slices.Contains(w.lacking[key], object.Namespace) {
-		w.lacking[key] = append(w.lacking[key], object.Namespace)
+	if !slices.Contains(w.missedIn[key], object.Namespace) {
+		w.missedIn[key] = append(w.missedIn[key], object.Namespace)
 	}
 	return true
 }
@@ -290,7 +291,7 @@ func (w *walker) release(p pair, kept bool) {
 	w.installed(before, after, kept)
 }
 
-// unversioned returns a warning about a chart that changes without its version, or "".
+// unversioned returns a warning about a chart that changes without a new version, or "".
 func (w *walker) unversioned(p pair) string {
 	if !p.both() {
 		return ""

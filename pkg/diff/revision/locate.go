@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// locate sets the files and lines of results and their changes, which the new revision has.
+// locate sets the files and lines, in the new revision, of results and their changes.
 func locate(head *repository.Graph, results []*diff.Result) error {
 	var wanted []repository.Wanted
 	var set []func(repository.Place)

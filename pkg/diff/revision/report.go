@@ -14,18 +14,18 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// report collects what a comparison could not do, and passes on messages, each once.
+// report collects the failures and omissions of a comparison, and passes on each message once.
 type report struct {
 	alert, tell func(text string)
 	failed      []*BuildError
 	warned      map[string]bool
-	// omitted holds the owners that could not be compared, and omissions their order.
+	// omitted holds the owners that could not be compared. omissions holds their order.
 	omitted   map[controllers.VersionedID]*diff.Omission
 	omissions []controllers.VersionedID
-	// lacking holds the namespaces of data that was not found, and lacks the order of its keys.
-	lacking map[lack][]string
-	lacks   []lack
-	// concealed replaces what is derived from secret values in messages and names.
+	// missedIn holds the namespaces of missing data. missed holds the order of its keys.
+	missedIn map[missingData][]string
+	missed   []missingData
+	// concealed replaces names and text derived from secret values in messages.
 	concealed diff.Concealment
 	// blocked holds the objects that are not reconciled because of their dependencies.
 	blocked []*diff.Result
@@ -33,18 +33,19 @@ type report struct {
 
 func newReport(o Options) report {
 	return report{
-		alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}, lacking: map[lack][]string{},
+		alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}, missedIn: map[missingData][]string{},
 	}
 }
 
-// lack is missing data without which owners are rendered.
-type lack struct{ what, object, reason string }
+// missingData is data without which owners are rendered.
+type missingData struct{ what, object, reason string }
 
-// warnLacking warns about the data without which owners were rendered: a component may refer to it in many namespaces.
-func (r *report) warnLacking() {
-	for _, l := range r.lacks {
+// warnMissing warns about the data without which owners were rendered. A component may refer to the same data in many
+// namespaces.
+func (r *report) warnMissing() {
+	for _, l := range r.missed {
 		kind, name, _ := strings.Cut(l.object, "/")
-		switch namespaces := r.lacking[l]; {
+		switch namespaces := r.missedIn[l]; {
 		case len(namespaces) > 1:
 			r.warn("%s of %s %s in namespaces %s omitted: %s", l.what, kind, name, budget.List(namespaces, budget.Directories), l.reason)
 		default:

@@ -17,8 +17,8 @@ import (
 // Selection selects the two revisions of a clone to compare.
 type Selection struct {
 	Checkout *git.Clone
-	// Base is a revision, or clone.Auto for what the CI system or the clone names. Head is the new revision, or "" for the work
-	// tree. MergeBase compares with the merge base of both.
+	// Base is a revision, or clone.Auto for the base that the CI system or the clone specifies. Head is the new revision, or ""
+	// for the work tree. MergeBase compares with the merge base of both.
 	Base, Head string
 	MergeBase  bool
 	// Fetch fetches commits and files that the clone does not have.
@@ -73,7 +73,7 @@ func (s Selection) Find(ctx context.Context, t clone.Target) (base, head reposit
 	return repository.Revision{Tree: tree, Name: t.Name}, repository.Revision{Tree: head.Tree, Name: name}, err
 }
 
-// mergedAt returns the merge base of two commits if the base is one, else the first.
+// mergedAt returns the merge base of from and to if MergeBase applies to the target, else from.
 func (s Selection) mergedAt(ctx context.Context, t clone.Target, name string, from, to plumbing.Hash) (plumbing.Hash, error) {
 	if !t.Merged {
 		return from, nil

@@ -38,8 +38,9 @@ func (p *prediction) predict(o *owner) {
 	}
 }
 
-// fail adds the failure of an owner, and what it changes before it fails: kustomize-controller applies
-// Namespaces, CRDs and ClusterRoles first, checks all others before it applies them, and prunes at the end.
+// fail adds the failure of an owner, and the changes that it makes before it fails: kustomize-controller
+// applies Namespaces, CRDs and ClusterRoles first, checks all others before it applies them, and prunes at
+// the end.
 func (p *prediction) fail(o *owner) {
 	if o.kind.Release {
 		p.Unknown = append(p.Unknown, o.ref.String()+": the objects that Helm changes before it fails, and the remediation")
@@ -101,7 +102,7 @@ func (p *prediction) moved(o *owner, c diff.Change, e Entry) Entry {
 		return uncertain(e, "it is unknown whether its owner deletes it")
 	case from.kind.Release || o.kind.Release:
 		e.Action = Recreated
-		return uncertain(e, "it is deleted or not, depending on which owner is reconciled first and on the Helm annotations")
+		return uncertain(e, "whether it is deleted depends on which owner is reconciled first and on the Helm annotations")
 	case !from.prunes(e.Object) || from.failure != "" || p.held(from, map[*owner]bool{}) != "" || from.live() != nil && p.needs(from, o):
 		return e
 	case p.needs(o, from):
@@ -128,8 +129,8 @@ func (o *owner) prunes(ref controllers.ID) bool {
 	return o.field("spec.prune") == "true"
 }
 
-// created returns the entry of an object that an owner has not applied before. If another one also applies
-// it, both change it in turn.
+// created returns the entry of an object that an owner has not applied before. If another owner also
+// applies it, each reverts the other's changes.
 func (p *prediction) created(o *owner, e Entry) Entry {
 	e.Action = Created
 	at := slices.IndexFunc(p.before[e.Object], func(other *owner) bool { return other != o })
@@ -174,7 +175,7 @@ var defined = []string{
 	"spec.chart.spec.chart", "spec.chart.spec.version", "spec.chart.spec.sourceRef", "spec.chart.spec.valuesFiles",
 }
 
-// release returns the operation on the release of a HelmRelease, "" if there is none.
+// release returns the operation on the release of a HelmRelease, or "" if there is none.
 func (o *owner) release() (operation string, uncertain bool) {
 	switch {
 	case !o.kind.Release || o.live() == nil:

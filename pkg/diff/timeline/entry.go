@@ -29,15 +29,16 @@ const Interrupted = "it did not exist in between"
 type Entry struct {
 	// After is the time since the push, if the change was observed.
 	After float64 `json:"afterSeconds,omitempty"`
-	// Step is the place in the order, if the change is predicted. Changes of a step are made in any order.
+	// Step is the position in the order, if the change is predicted. The changes of a step are made in any
+	// order.
 	Step   int            `json:"step,omitempty"`
 	Object controllers.ID `json:"object"`
 	Action string         `json:"action"`
-	// Message is the failure of a Flux object, the release of a HelmRelease, or what a change means.
+	// Message is the failure of a Flux object, the release of a HelmRelease, or the effect of a change.
 	Message string `json:"message,omitempty"`
-	// Gap is the time for which an object that was recreated did not exist.
+	// Gap is the time during which a recreated object did not exist.
 	Gap float64 `json:"gapSeconds,omitempty"`
-	// Owners are the owners before and after, if they differ.
+	// Owners lists the previous and the new owner, if they differ.
 	Owners []controllers.ID `json:"owners,omitempty"`
 	// By is the Kustomization or HelmRelease that makes a predicted change.
 	By *controllers.ID `json:"by,omitempty"`
@@ -45,7 +46,7 @@ type Entry struct {
 	Uncertain bool `json:"uncertain,omitempty"`
 }
 
-// Disruptive reports whether an entry interrupts something.
+// Disruptive reports whether an entry is a restart, a recreation, a deletion or a failure.
 func (e Entry) Disruptive() bool {
 	return slices.Contains([]string{Restarted, Recreated, Deleted, Failed, Uninstalled}, e.Action)
 }
@@ -59,7 +60,7 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%s  %-9s  %s", at, e.Action, e.Object) + e.Consequence()
 }
 
-// Consequence describes an entry after its object.
+// Consequence returns the text that follows the object of an entry.
 func (e Entry) Consequence() string {
 	text := ""
 	if e.Message != "" {
@@ -77,7 +78,7 @@ func (e Entry) Consequence() string {
 	return text
 }
 
-// Template returns the pod template of a workload, nil for other objects.
+// Template returns the pod template of a workload, or nil for other objects.
 func Template(o controllers.Object) any {
 	t, _ := (controllers.Path{"spec.template"}).Lookup(o)
 	if _, pods := (controllers.Path{"spec.template.spec.containers"}).Lookup(o); !pods {

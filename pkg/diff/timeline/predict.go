@@ -17,7 +17,7 @@ type Prediction struct {
 	// Cluster is the directory of the cluster, if several are compared.
 	Cluster string  `json:"cluster,omitempty"`
 	Entries []Entry `json:"entries"`
-	// Blocked are the Kustomizations and HelmReleases that do not make their changes.
+	// Blocked lists the Kustomizations and HelmReleases that do not make their changes.
 	Blocked []Blocked `json:"blocked"`
 	// Unknown describes what could not be predicted.
 	Unknown []string `json:"unknown"`
@@ -42,14 +42,15 @@ type owner struct {
 	parent     *owner
 	definition diff.Change
 	children   []*owner
-	// needs are the owners in spec.dependsOn.
+	// needs lists the owners in spec.dependsOn.
 	needs []*owner
-	// step is the place in the order, 0 until it is known. failure is why it fails.
+	// step is the position in the order, or 0 until it is known. failure is the reason why the owner
+	// fails.
 	step    int
 	failure string
 }
 
-// live returns the owner after the change, nil if the change removes it.
+// live returns the owner after the change, or nil if the change removes it.
 func (o *owner) live() *unstructured.Unstructured {
 	if o.After == nil {
 		return nil
@@ -73,8 +74,9 @@ type prediction struct {
 }
 
 // Predict returns the order in which the controllers make the changes of all owners of a cluster,
-// including owners that do not change. The results are those of builds.Compare for them. It does not
-// predict whether applied objects become ready, or what the API server and webhooks add to them.
+// including owners that do not change. results are the results of builds.Compare for these owners. It
+// does not predict whether applied objects become ready, or what the API server and webhooks add to
+// them.
 func Predict(all []builds.Pair, results []*diff.Result) *Prediction {
 	review.Apply(results, nil)
 	p := &prediction{
@@ -103,7 +105,7 @@ func Predict(all []builds.Pair, results []*diff.Result) *Prediction {
 	return p.Prediction
 }
 
-// add indexes an owner and what it applies.
+// add indexes an owner and the objects that it applies.
 func (p *prediction) add(o *owner) {
 	o.kind, _ = controllers.KindOf(o.ref.Group, o.ref.Kind)
 	p.order, p.owners[o.ref] = append(p.order, o), o
@@ -145,7 +147,7 @@ func (p *prediction) link() {
 // redefined reports whether the definition of an owner changes.
 func (o *owner) redefined() bool { return o.parent != nil && o.definition.Different() }
 
-// step returns the place of an owner in the order.
+// step returns the position of an owner in the order.
 func (p *prediction) step(o *owner) int {
 	if o.step > 0 {
 		return o.step
@@ -162,7 +164,7 @@ func (p *prediction) step(o *owner) int {
 	return step
 }
 
-// end returns the place of the last change that the dependents of an owner wait for.
+// end returns the position of the last change that the dependents of an owner wait for.
 func (p *prediction) end(o *owner) int {
 	end := p.step(o)
 	if o.field("spec.wait") == "true" {
@@ -173,7 +175,7 @@ func (p *prediction) end(o *owner) int {
 	return end
 }
 
-// needs reports whether an owner depends on another one, directly or not.
+// needs reports whether an owner depends on another one, directly or indirectly.
 func (p *prediction) needs(o, on *owner) bool {
 	seen := map[*owner]bool{}
 	for queue := []*owner{o}; len(queue) > 0; queue = queue[1:] {

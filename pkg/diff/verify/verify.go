@@ -1,4 +1,4 @@
-// Package verify checks the images that changes of a diff use in their registries.
+// Package verify checks that the images in the changes of a diff exist in their registries.
 package verify
 
 import (
@@ -24,16 +24,15 @@ const (
 	timeout   = 30 * time.Second
 )
 
-// Options configure the check of images.
+// Options configures the image check.
 type Options struct {
-	// Platforms are required of each image, such as linux/amd64.
+	// Platforms lists the platforms that each image must support, such as linux/amd64.
 	Platforms []string
-	// Ask returns the platforms of an image, see registry.Platforms.
-	Ask func(ctx context.Context, image string) ([]string, error)
+	// PlatformsOf returns the platforms of an image, see registry.Platforms.
+	PlatformsOf func(ctx context.Context, image string) ([]string, error)
 }
 
-// Images checks each image that is new in an object of the results once, and records the checks in
-// the results.
+// Images checks each newly referenced image once, and records the checks in the results.
 func Images(ctx context.Context, results []*diff.Result, o Options) error {
 	var wanted []string
 	each(results, func(i *diff.Image) {
@@ -64,7 +63,7 @@ func Images(ctx context.Context, results []*diff.Result, o Options) error {
 	return nil
 }
 
-// each calls do for each image that is new in an object.
+// each calls do for each newly referenced image.
 func each(results []*diff.Result, do func(*diff.Image)) {
 	for _, c := range diff.Each(results) {
 		for i := range c.Images {
@@ -88,7 +87,7 @@ func (o Options) check(ctx context.Context, image string) *diff.ImageCheck {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	platforms, err := o.Ask(ctx, image)
+	platforms, err := o.PlatformsOf(ctx, image)
 	switch {
 	case errors.Is(err, registry.ErrNoImage), errors.Is(err, registry.ErrInvalidImage):
 		return &diff.ImageCheck{State: diff.ImageMissing, Reason: redact.Text(err.Error())}

@@ -64,7 +64,7 @@ func TestImages(t *testing.T) {
 			}
 			results := []*diff.Result{{Changes: []diff.Change{change(diff.Created), change(diff.Changed), change(diff.Skipped)}}, {Changes: []diff.Change{change(diff.Changed)}}}
 			answers := &asked{images: map[string]int{}}
-			if err := verify.Images(t.Context(), results, verify.Options{Platforms: c.platforms, Ask: answers.ask}); err != nil {
+			if err := verify.Images(t.Context(), results, verify.Options{Platforms: c.platforms, PlatformsOf: answers.ask}); err != nil {
 				t.Fatal(err)
 			}
 			var states []string
@@ -99,7 +99,7 @@ func TestLimit(t *testing.T) {
 		change.Images = append(change.Images, diff.Image{After: fmt.Sprintf("web:%d", i)})
 	}
 	answers := &asked{images: map[string]int{}}
-	if err := verify.Images(t.Context(), []*diff.Result{{Changes: []diff.Change{change}}}, verify.Options{Ask: answers.ask}); err != nil {
+	if err := verify.Images(t.Context(), []*diff.Result{{Changes: []diff.Change{change}}}, verify.Options{PlatformsOf: answers.ask}); err != nil {
 		t.Fatal(err)
 	}
 	if len(answers.images) != 500 || change.Images[499].Registry.State != diff.ImageFound || change.Images[500].Registry.State != diff.ImageUnknown {

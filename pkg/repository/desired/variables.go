@@ -28,7 +28,7 @@ func (o *Options) Vars() (vars map[string]string, secret []string, err error) {
 			return nil, nil, fmt.Errorf("reading %s: %w", o.VarsFile, err)
 		}
 		if fromSecret && o.Untrusted {
-			return nil, nil, hint.Errorf("use a ConfigMap, or --untrusted=false if you trust the head", "%s is a Secret: %w", o.VarsFile, build.ErrUntrusted)
+			return nil, nil, hint.Errorf("use a ConfigMap, or --untrusted=false if you trust the author", "%s is a Secret: %w", o.VarsFile, build.ErrUntrusted)
 		}
 		for name := range vars {
 			if _, given := o.Set[name]; fromSecret && !given {

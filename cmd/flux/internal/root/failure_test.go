@@ -57,7 +57,7 @@ func TestFailureOnASlowCluster(t *testing.T) {
 	t.Parallel()
 	s := failing(t, refused, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	want := failedSoFar + `  Could not check
-    timed out reading: events, pods and logs
+    timed out reading events, pods and logs
 `
 	expect(t, reconciling(t.Context(), s, time.Millisecond), outcome{1, "", want})
 }

@@ -67,7 +67,7 @@ var failure = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // explained returns an error with the field of a template. For a resource, it contains the object instead of the line,
-// because the lines of a resource are not those of the file.
+// because line numbers in a resource differ from line numbers in the file.
 func explained(t build.Template, err error) error {
 	var known struct {
 		Kind     string `json:"kind"`

@@ -41,7 +41,7 @@ func (o *Options) Verify(ctx context.Context, a *app.App, hosts []string, result
 	defer line.Done()
 	return verify.Images(ctx, results, verify.Options{
 		Platforms: o.platforms,
-		Ask: func(ctx context.Context, image string) ([]string, error) {
+		PlatformsOf: func(ctx context.Context, image string) ([]string, error) {
 			return registry.Platforms(ctx, image, access)
 		},
 	})
