@@ -45,7 +45,7 @@ type Run struct {
 	Distribution controllers.Distribution
 	// Repository is served in the sandbox, unless Exported is set.
 	Repository *sources.Repository
-	// Head replaces the files of Repository after these are reconciled, unless it is nil. Base is the
+	// Head replaces the files of Repository when they have been reconciled, unless it is nil. Base is the
 	// name of the revision of Repository.
 	Head *sources.Repository
 	Base string

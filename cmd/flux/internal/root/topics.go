@@ -218,8 +218,8 @@ ResourceSets. flux diff --base, flux validate and flux build kustomization
 HelmReleases in the result.
 
 FluxInstance:
-  The cluster directory is spec.sync.path of a FluxInstance in it. The
-  source and the Kustomization that the operator creates are rendered with
+  The cluster directory contains the FluxInstance, and is its spec.sync.path.
+  The source and the Kustomization that the operator creates are rendered with
   spec.kustomize.patches and spec.commonMetadata; the controllers are not.
   flux validate uses the CustomResourceDefinitions of
   spec.distribution.version, unless --flux-version is set.
