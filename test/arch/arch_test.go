@@ -30,7 +30,7 @@ var (
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{
 		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "live", "record", "replay", "bootstrap", "validate", "audit",
-		"testrun", "rehearse", "orphans",
+		"testrun", "rehearse", "orphans", "rollback", "ownership",
 	}
 	// rooms are the packages below internal.
 	rooms = []string{
