@@ -38,6 +38,12 @@ type Requester interface {
 	RequestChange(ctx context.Context, change Change) (Request, error)
 }
 
+// Opener is a Host with pull requests or merge requests that requires no Survey.
+type Opener interface {
+	// OpenRequest opens a pull request in an existing repository, or returns the open one of the same branches.
+	OpenRequest(ctx context.Context, change Change) (Request, error)
+}
+
 // Tokener is a Host that can create tokens with read access to one repository.
 type Tokener interface {
 	// DeployToken creates a token, and revokes an earlier one of the same

@@ -139,7 +139,7 @@ func (p *Plan) addOwner(ctx context.Context) error {
 	case !ok || !known:
 		return nil
 	case id == p.Object:
-		return hint.Errorf("revert the commit in Git, and push",
+		return hint.Errorf("open a pull request in a clone of the source: "+hint.Command("flux rollback "+p.object.Kind.Noun()+" %s -n %s --pull-request", p.object.Name, p.object.Namespace),
 			"%s applies its own source %s: a pin would depend on the revision that it selects", p.object, p.Pinned)
 	case !sets(p.pinned.Object, k.Manager, p.Field):
 		return nil

@@ -85,7 +85,8 @@ func (p *Plan) lastGood(history []tree.HistoryEntry) (tree.HistoryEntry, bool) {
 		}
 	}
 	applied := (controllers.Path{"status.lastAppliedRevision"}).String(p.object.Object)
-	if len(history) == 0 && p.selects() != "digest" && applied != "" && applied != p.CurrentRevision { // controllers without a history
+	usable := complete[p.selects()].MatchString(p.value(applied)) && applied != p.CurrentRevision
+	if len(history) == 0 && usable { // controllers without a history
 		return tree.HistoryEntry{Revision: applied}, true
 	}
 	return tree.HistoryEntry{}, false
@@ -107,7 +108,8 @@ func (p *Plan) noTarget(history []tree.HistoryEntry) error {
 func (p *Plan) resolve(wanted string, history []tree.HistoryEntry) (string, error) {
 	found := map[string]string{}
 	for _, e := range history {
-		if revision := p.revision(e); revision != "" && (reconcile.RevisionMatches(revision, wanted) || reconcile.RevisionMatches(e.Origin, wanted)) {
+		revision := p.revision(e)
+		if complete[p.selects()].MatchString(p.value(revision)) && (reconcile.RevisionMatches(revision, wanted) || reconcile.RevisionMatches(e.Origin, wanted)) {
 			found[p.value(revision)] = revision
 		}
 	}

@@ -25,7 +25,7 @@ var (
 	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
 	frames = []string{
 		"suggest", "clierr", "command", "app", "clusters", "complete", "diagram", "report", "kinds", "sequence", "treeview",
-		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags", "checks",
+		"requests", "syntax", "input", "pulls", "installflags", "oci", "mapflags", "buildflags", "checks",
 	}
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{

@@ -4,6 +4,7 @@ package rollback
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/cmd/flux/internal/rollback/reversal"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -24,6 +26,9 @@ type options struct {
 	undo, dryRun, yes bool
 	wait              bool
 	format            string
+	// pullRequest opens a pull request on a host of the kind host.
+	pullRequest bool
+	host        string
 }
 
 // NewCommand returns the rollback command.
@@ -44,13 +49,15 @@ func NewCommand(a *app.App) *cobra.Command {
   flux rollback %[1]s %[2]s --revision %[4]s --yes`},
 			{Text: `  # Restore the state before the rollback
   flux rollback %[1]s %[2]s --undo`},
+			{For: kinds.Unless(released), Text: `  # In a clone of the source: open a pull request that restores the directory of the object
+  flux rollback %[1]s %[2]s --pull-request`},
 			{Text: `  # Print the plan and the result
   flux rollback %[1]s %[2]s --yes -o json | jq -r .result`},
 		},
 		Examples: `  # List the revisions, and return to the last good one
   flux history ks my-app
   flux rollback ks/my-app`,
-		Flags: o.add,
+		Flags: o.add, KindFlags: o.addOfKind,
 		Run: func(cmd *cobra.Command, s kinds.Selection) error {
 			return o.run(a, cmd, s)
 		},
@@ -72,9 +79,9 @@ HelmReleases:
   The chart is pinned to that of the last successful release. Values are not
   rolled back.
 
-The Flux object that applies the pinned object is suspended if it has set the
-field, because it would revert the change. --undo restores the previous state,
-which the annotation fluxkit.dev/rollback contains, and resumes that object.
+The Flux object that applies the pinned one is suspended if it has set the field
+and would revert it. --undo resumes it, and restores the state in the annotation
+fluxkit.dev/rollback. --pull-request restores the directory in Git instead.
 
 ` + kinds.Help
 	return cmd
@@ -92,6 +99,14 @@ func (o *options) add(fs *pflag.FlagSet) {
 	command.AddOutput(fs, &o.format, "print the plan and the result", "json", "yaml")
 }
 
+func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
+	if k.Release {
+		return
+	}
+	fs.BoolVar(&o.pullRequest, "pull-request", false, "in a clone of the source: open a pull request that restores the directory of the Kustomization")
+	fs.Var(command.Choice{Value: &o.host, Allowed: reversal.Hosts()}, "git-host", "kind of the Git host with --pull-request (default: detected from its name or the CI system): "+strings.Join(reversal.Hosts(), ", "))
+}
+
 func (o *options) run(a *app.App, cmd *cobra.Command, s kinds.Selection) error {
 	switch {
 	case len(s.Objects) == 0:
@@ -100,6 +115,10 @@ func (o *options) run(a *app.App, cmd *cobra.Command, s kinds.Selection) error {
 		return hint.Errorf("run the command once for each object", "%s accepts one object", kinds.VerbOf(cmd))
 	case o.undo && o.revision != "":
 		return errors.New("--undo and --revision are mutually exclusive")
+	case o.pullRequest && o.undo:
+		return hint.Errorf("revert the commit of the pull request", "--pull-request and --undo are mutually exclusive")
+	case !o.pullRequest && o.host != "":
+		return errors.New("--git-host requires --pull-request")
 	case !o.yes && !o.dryRun && !a.UI.Interactive():
 		return fmt.Errorf("a rollback requires confirmation: %w", ui.ErrNoTerminal)
 	}
@@ -110,6 +129,9 @@ func (o *options) run(a *app.App, cmd *cobra.Command, s kinds.Selection) error {
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	t := s.In(namespace)[0]
+	if o.pullRequest {
+		return reversal.Run(ctx, a, cmd, client, t, reversal.Options{Revision: o.revision, Host: o.host, DryRun: o.dryRun, Yes: o.yes, Format: o.format})
+	}
 	var plan *rollback.Plan
 	if o.undo {
 		plan, err = rollback.Undo(ctx, client, t)
