@@ -50,8 +50,8 @@ func bitbucketName(path string) string {
 	return parts[1] + "/" + parts[3]
 }
 
-// splitClone returns the server and the repository of a clone URL.
-func splitClone(address string) (server, repository string) {
+// SplitClone returns the server and the repository of a clone URL.
+func SplitClone(address string) (server, repository string) {
 	if !strings.Contains(address, "://") {
 		user, rest, isSSH := strings.Cut(address, "@")
 		host, path, hasPath := strings.Cut(rest, ":")

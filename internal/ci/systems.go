@@ -140,15 +140,15 @@ func gitlab(env func(string) string, p *PullRequest) {
 func azure(env func(string) string, p *PullRequest) {
 	p.Merge = pullReference.MatchString(env("BUILD_SOURCEBRANCH"))
 	p.Host = forges[env("BUILD_REPOSITORY_PROVIDER")]
-	p.Server, _ = splitClone(env("BUILD_REPOSITORY_URI"))
+	p.Server, _ = SplitClone(env("BUILD_REPOSITORY_URI"))
 	p.Fork = strings.EqualFold(env("SYSTEM_PULLREQUEST_ISFORK"), "true")
 }
 
 func buildkite(env func(string) string, p *PullRequest) {
 	p.Host = forges[env("BUILDKITE_PIPELINE_PROVIDER")]
-	p.Server, p.Repository = splitClone(env("BUILDKITE_REPO"))
+	p.Server, p.Repository = SplitClone(env("BUILDKITE_REPO"))
 	if from := env("BUILDKITE_PULL_REQUEST_REPO"); from != "" {
-		server, repository := splitClone(from)
+		server, repository := SplitClone(from)
 		p.Fork = !strings.EqualFold(server+"/"+repository, p.Server+"/"+p.Repository)
 	}
 }

@@ -42,7 +42,7 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	always := []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 	cmd := exec.CommandContext(ctx, path, append(always, arguments...)...)
 	cmd.Dir, cmd.Stdin = p.at.Directory, input
-	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))...)
+	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.ContainsFunc(arguments, isRemote))...)
 	// Git terminates its child processes on this signal. SIGINT is ignored in the background jobs of a shell.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	separate(cmd)
@@ -61,6 +61,11 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 		return "", &programError{command: command, text: causeIn(problems.String()), err: err}
 	}
 	return strings.TrimSpace(output.String()), nil
+}
+
+// isRemote reports whether a command of git connects to a remote.
+func isRemote(command string) bool {
+	return slices.Contains([]string{"fetch", "ls-remote", "push"}, command)
 }
 
 // stall returns environment variables that make git close an idle HTTP connection shortly after the deadline of ctx,

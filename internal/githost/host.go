@@ -35,6 +35,12 @@ type Requester interface {
 	RequestChange(ctx context.Context, change Change) (Request, error)
 }
 
+// Opener is a Host with pull requests or merge requests that requires no Survey.
+type Opener interface {
+	// OpenRequest opens a pull request in an existing repository, or returns the open one of the same branches.
+	OpenRequest(ctx context.Context, change Change) (Request, error)
+}
+
 // Tokener is a Host that can create tokens with read access to one repository.
 type Tokener interface {
 	// DeployToken creates a token. It revokes an earlier token with the same

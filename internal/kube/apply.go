@@ -76,6 +76,19 @@ func DryRun(ctx context.Context, c *Client, r Resource, o controllers.Object, by
 	return apply(ctx, c, r, o, by)
 }
 
+// DryRunReplace returns the object that the server would store if it were replaced, with defaults. Nothing is stored.
+func DryRunReplace(ctx context.Context, c *Client, r Resource, o controllers.Object, manager string) (controllers.Object, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
+	}
+	request := r.locate(c.raw.Put(), controllers.Namespace(o), controllers.Name(o)).Param("dryRun", "All").Param("fieldManager", manager)
+	if body, err = transport.Send(ctx, request.SetHeader("Content-Type", "application/json").Body(body)); err != nil {
+		return nil, err
+	}
+	return decode(body, r, controllers.Name(o))
+}
+
 func apply(ctx context.Context, c *Client, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
 	body, err := json.Marshal(o)
 	if err != nil {

@@ -22,6 +22,7 @@ const (
 	Tree
 	Create
 	History
+	Rollback
 )
 
 // Kind is a row of the catalog: a custom resource and the facts that commands
@@ -141,6 +142,10 @@ type Fetch struct {
 	// Address is the field with the URL, endpoint or image, and Bucket the name of a bucket there.
 	// Revision is the field that selects a revision of it.
 	Address, Bucket, Revision string
+	// Pin is the field that selects a single revision: a commit or a digest.
+	Pin string
+	// Charts is set for a repository of charts, of which a release selects one by its version.
+	Charts bool
 	// Credentials is the field that references the Secret with the credentials, and CA the Secret
 	// with the CA certificate.
 	Credentials, CA string

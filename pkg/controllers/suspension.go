@@ -14,6 +14,14 @@ const (
 	SuspendedUntilAnnotation = "fluxkit.dev/suspended-until"
 )
 
+// Resumption returns the merge patch that resumes an object and removes the reason, the author and the
+// expiration of its suspension.
+func (s Suspension) Resumption() map[string]any {
+	change := s.Change(false)
+	Annotate(change, map[string]any{SuspendReasonAnnotation: nil, SuspendedByAnnotation: nil, SuspendedUntilAnnotation: nil})
+	return change
+}
+
 // SuspensionReason describes a suspension with its reason, user and expiration time, for example
 // "release freeze (by jane, until 2026-12-01T08:00:00Z)". It returns "" if no reason is recorded.
 // It also returns "" if the object is not suspended, because only flux resume removes the

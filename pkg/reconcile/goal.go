@@ -153,7 +153,7 @@ func (g Goal) tried(k controllers.Kind, o controllers.Object) bool {
 	}
 	for _, attempt := range k.Attempts {
 		if attempted := attempt.Path.String(o); attempted != "" {
-			return revisionMatches(attempted, g.Revision)
+			return RevisionMatches(attempted, g.Revision)
 		}
 	}
 	return true
@@ -190,7 +190,7 @@ func (g Goal) revisionReached(k controllers.Kind, o controllers.Object) bool {
 		return true
 	}
 	path, ok := RevisionPath(k)
-	return ok && revisionMatches(path.String(o), g.Revision)
+	return ok && RevisionMatches(path.String(o), g.Revision)
 }
 
 // Missed returns how an object differs from the goal, "" if its Ready condition
@@ -264,10 +264,10 @@ func RevisionPath(k controllers.Kind) (controllers.Path, bool) {
 // fewestDigits is the minimum length of an abbreviated commit.
 const fewestDigits = 7
 
-// revisionMatches reports whether a revision such as main@sha1:6f9a1b2c… is the
+// RevisionMatches reports whether a revision such as main@sha1:6f9a1b2c… is the
 // wanted one, which may omit the branch and the algorithm, and abbreviate the
 // digest.
-func revisionMatches(have, want string) bool {
+func RevisionMatches(have, want string) bool {
 	if have == want {
 		return true
 	}

@@ -23,7 +23,7 @@ func TestRevisionMatches(t *testing.T) {
 		{"1.2.3", "1.2", false},
 		{"", "6f9a1b2", false},
 	} {
-		if got := revisionMatches(test.have, test.want); got != test.match {
+		if got := RevisionMatches(test.have, test.want); got != test.match {
 			t.Errorf("%q at %q: %t", test.have, test.want, got)
 		}
 	}

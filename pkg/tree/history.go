@@ -25,6 +25,8 @@ type HistoryEntry struct {
 	Runs  int
 	// Release, Chart, AppVersion and Action describe a Helm release: its version, chart, and the action that created it.
 	Release, Chart, AppVersion, Action string
+	// Artifact is the digest of the OCI artifact of a chart, and Config that of the values of a release.
+	Artifact, Config string
 }
 
 // Started returns the start time of the run.
@@ -57,6 +59,7 @@ func (l Link) History() []HistoryEntry {
 			At: moment(field("lastDeployed")), Succeeded: status == "deployed" || status == "superseded", Status: status,
 			Revision: field("chartVersion"), Digest: field("digest"), First: moment(field("firstDeployed")),
 			Release: field("version"), Chart: field("chartName"), AppVersion: field("appVersion"), Action: field("action"),
+			Artifact: field("ociDigest"), Config: field("configDigest"),
 		})
 	}
 	return runs

@@ -25,12 +25,12 @@ var (
 	// frames lists the packages below cmd/flux/internal/cli, which verbs share.
 	frames = []string{
 		"suggest", "clierr", "command", "app", "clusters", "complete", "diagram", "report", "kinds", "sequence", "treeview",
-		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags", "checks",
+		"requests", "syntax", "input", "pulls", "installflags", "oci", "mapflags", "buildflags", "checks",
 	}
 	// engines lists the packages below pkg.
 	engines = []string{
 		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "live", "record", "replay", "bootstrap", "validate", "audit",
-		"testrun", "rehearse", "orphans",
+		"testrun", "rehearse", "orphans", "rollback", "ownership",
 	}
 	// rooms lists the packages below internal.
 	rooms = []string{

@@ -20,7 +20,7 @@ var work = map[string]string{
 	"flux get": "-A", "flux export": "-A",
 	"flux reconcile": "--all", "flux suspend": "--all", "flux resume": "--all", "flux wait": "--all",
 	"flux delete": "ks/app --silent",
-	"flux tree":   "ks/app", "flux history": "ks/app", "flux trace": "ks/app", "flux status": "app", "flux trigger receiver": "app",
+	"flux tree":   "ks/app", "flux history": "ks/app", "flux rollback": "ks/app --yes", "flux migrate owner": "ks/app --yes", "flux trace": "ks/app", "flux status": "app", "flux trigger receiver": "app",
 	"flux build artifact": "--path deploy --output artifact.tgz", "flux build artifact-generator": "app", "flux diff artifact-generator": "app",
 	"flux build helmrelease": "app", "flux build kustomization": "app --path deploy",
 	"flux diff artifact": "oci://127.0.0.1:1/app:1 --path deploy", "flux diff clusters": "one two", "flux diff helmrelease": "app", "flux diff kustomization": "app --path deploy",
@@ -75,6 +75,8 @@ func workOf(path string) []string {
 		case at == path:
 		case at == "flux delete":
 			args = "--all --silent"
+		case at == "flux rollback", at == "flux migrate owner":
+			args = "app --yes"
 		case at == "flux tree", at == "flux history", at == "flux trace":
 			args = "app"
 		}

@@ -115,6 +115,10 @@ func pullRequests(t *testing.T, s *server) {
 	if err != nil || again != made {
 		t.Errorf("second request: %+v, %v, want %+v", again, err, made)
 	}
+	again, err = s.gitea(t, name, s.alice.Token).OpenRequest(t.Context(), change)
+	if err != nil || again != made {
+		t.Errorf("without a survey: %+v, %v, want %+v", again, err, made)
+	}
 	s.As(t, s.alice, http.MethodPatch, fmt.Sprintf("/repos/%s/pulls/%d", name, made.Number), map[string]any{"state": "closed"}, nil)
 	if renewed, err := g.RequestChange(t.Context(), change); err != nil || !renewed.Opened || renewed.Number == made.Number {
 		t.Errorf("request after it was closed: %+v, %v", renewed, err)

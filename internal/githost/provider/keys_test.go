@@ -125,6 +125,11 @@ func TestRequestChange(t *testing.T) {
 					t.Errorf("%+v, %v, want %+v", got, err, want)
 				}
 			}
+			// Without a survey, the same request is found.
+			got, err := row.host(t, hosted).(githost.Opener).OpenRequest(t.Context(), githost.Change{Head: "flux", Base: "main", Title: "Bootstrap", Body: "Why"})
+			if want := (githost.Request{URL: "https://" + hosted.Hostname + row.request, Number: 1}); err != nil || got != want {
+				t.Errorf("without a survey: %+v, %v, want %+v", got, err, want)
+			}
 			want := repository + " private main\n  " + row.requestState + " flux → main \"Bootstrap\"\n" +
 				"  flux: Other <other@example.com> Change c\n  flux: Other <other@example.com> Change a\n  main: Other <other@example.com> Change a\n"
 			if diff := cmp.Diff(want, testgithost.State(t, standIn)); diff != "" {

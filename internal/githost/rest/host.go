@@ -276,3 +276,15 @@ func (h *Host) RequestChange(ctx context.Context, change githost.Change) (githos
 	}
 	return githost.Request{}, h.API.Explain(ctx, doing, err)
 }
+
+// OpenRequest implements githost.Opener.
+func (h *Host) OpenRequest(ctx context.Context, change githost.Change) (githost.Request, error) {
+	found, err := h.Driver.Read(ctx)
+	switch {
+	case err != nil:
+		return githost.Request{}, h.API.Explain(ctx, "reading the "+h.repository(), err)
+	case found == nil:
+		return githost.Request{}, hint.Errorf("check the token in "+h.API.Hosted.TokenOrigin, "the %s does not exist, or the token cannot read it", h.repository())
+	}
+	return h.RequestChange(ctx, change)
+}

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/diff/managedfields"
 )
 
 func TestPointers(t *testing.T) {
@@ -46,7 +48,7 @@ func TestReplaceByDefault(t *testing.T) {
 		fieldpath.MakePathOrDie("spec", "list", fieldpath.KeyByFields("name", "other")),
 		fieldpath.MakePathOrDie("spec", "missing", "below"),
 	} {
-		replace(o, defaults, path)
+		managedfields.Replace(o, defaults, path)
 	}
 	want := parse(t, "spec: {replicas: 1, list: [{name: app, image: x}], words: [a, b]}")
 	if d := cmp.Diff(want, o); d != "" {

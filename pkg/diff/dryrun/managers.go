@@ -2,7 +2,6 @@ package dryrun
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -52,7 +51,7 @@ func (c *comparison) takeOver(ctx context.Context, r kube.Resource, o item, befo
 		if spec := *orEmpty(p[0].FieldName); defaults == nil && spec != "metadata" && spec != "data" {
 			defaults = c.defaults(ctx, r, o)
 		}
-		replace(after, defaults, slices.Clone(p))
+		managedfields.Replace(after, defaults, slices.Clone(p))
 	})
 }
 
@@ -157,62 +156,4 @@ func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[
 		return map[string]any{}
 	}
 	return made
-}
-
-// replace sets a field to its default, or removes it.
-func replace(v, from any, path fieldpath.Path) any {
-	switch step := path[0]; {
-	case step.FieldName != nil:
-		m, ok := v.(map[string]any)
-		if !ok {
-			return v
-		}
-		f, _ := from.(map[string]any)
-		if len(path) > 1 {
-			if below, ok := m[*step.FieldName]; ok {
-				m[*step.FieldName] = replace(below, f[*step.FieldName], path[1:])
-			}
-		} else if value, ok := f[*step.FieldName]; ok {
-			m[*step.FieldName] = value
-		} else {
-			delete(m, *step.FieldName)
-		}
-		return m
-	default:
-		list, ok := v.([]any)
-		if !ok {
-			return v
-		}
-		f, _ := from.([]any)
-		at := slices.IndexFunc(list, func(e any) bool { return isElement(e, step) })
-		if at < 0 {
-			return v
-		}
-		if len(path) == 1 {
-			return slices.Concat(list[:at], list[at+1:])
-		}
-		var below any
-		if i := slices.IndexFunc(f, func(e any) bool { return isElement(e, step) }); i >= 0 {
-			below = f[i]
-		}
-		list[at] = replace(list[at], below, path[1:])
-		return list
-	}
-}
-
-// isElement reports whether a path element identifies the element of a list.
-func isElement(e any, step fieldpath.PathElement) bool {
-	if step.Value != nil {
-		return fmt.Sprint((*step.Value).Unstructured()) == fmt.Sprint(e)
-	}
-	m, ok := e.(map[string]any)
-	if !ok || step.Key == nil {
-		return false
-	}
-	for _, field := range *step.Key {
-		if fmt.Sprint(m[field.Name]) != fmt.Sprint(field.Value.Unstructured()) {
-			return false
-		}
-	}
-	return true
 }

@@ -162,14 +162,14 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 }
 
 // logged returns a transport that prints requests: the method, URL and status, which contain no secrets.
-func logged(print func(format string, args ...any), next http.RoundTripper) http.RoundTripper {
+func logged(printf func(format string, args ...any), next http.RoundTripper) http.RoundTripper {
 	return web.Wrap(next, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		status := "no response"
 		if err == nil {
 			status = response.Status
 		}
-		print("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
+		printf("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
 		return response, err
 	})
 }

@@ -83,6 +83,7 @@ Fields:
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes without applying them")
 	command.AddYes(flags, &o.yes, "skip the confirmation")
 	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
+	cmd.AddCommand(newOwner(a))
 	complete.Flag(cmd, "version", cobra.FixedCompletions(releases(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

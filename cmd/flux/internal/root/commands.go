@@ -34,6 +34,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/rehearse"
 	"github.com/fluxkit/flux/cmd/flux/internal/replay"
 	"github.com/fluxkit/flux/cmd/flux/internal/resume"
+	"github.com/fluxkit/flux/cmd/flux/internal/rollback"
 	"github.com/fluxkit/flux/cmd/flux/internal/sandbox"
 	"github.com/fluxkit/flux/cmd/flux/internal/stats"
 	"github.com/fluxkit/flux/cmd/flux/internal/status"
@@ -140,6 +141,7 @@ func commands() []subcommand {
 		{name: "rehearse", group: groupInstall, make: rehearse.NewCommand},
 		{name: "replay", group: groupInspect, make: replay.NewCommand},
 		{name: "resume", group: groupOperate, make: resume.NewCommand},
+		{name: "rollback", group: groupOperate, make: rollback.NewCommand},
 		{name: "sandbox", group: groupTools, make: sandbox.NewCommand},
 		{name: "stats", group: groupInspect, make: stats.NewCommand},
 		{name: "status", group: groupInspect, make: status.NewCommand},

@@ -154,6 +154,7 @@ var endRows = map[string]endRow{
 	"list artifacts":             {args: "oci://ADDRESS/r --insecure-registry"},
 	"logs":                       {},
 	"migrate":                    {args: "--yes"},
+	"migrate owner":              {args: "app --yes"},
 	"orphans":                    {},
 	"plugin list":                {local: "it lists files"},
 	"plugin uninstall":           {args: "app", local: "it removes a file", fails: true},
@@ -171,6 +172,7 @@ var endRows = map[string]endRow{
 	"rehearse":                   {args: "--from-cluster --from=2.9"},
 	"replay":                     {args: "DIR/none.gz", local: "it reads the file", fails: true},
 	"resume":                     {args: "app"},
+	"rollback":                   {args: "app --yes"},
 	"sandbox":                    {local: "it is a separate program", fails: true},
 	"sandbox pull":               {args: "--version=1.0.0 --releases=http://ADDRESS"},
 	"stats":                      {},
@@ -216,7 +218,8 @@ func endCases(t *testing.T) []endCase {
 				// The verb itself runs another program.
 				used[verb] = true
 				cases = append(cases, endCase{verb, endRows[verb], files})
-			case own && row.local != "" && cmd.ValidArgsFunction != nil:
+			case own && cmd.ValidArgsFunction != nil && (row.local != "" || verb == "migrate"):
+				// The verb itself has another task than its subcommands.
 				used[verb] = true
 				cases = append(cases, endCase{verb, row, files})
 			case cmd.HasParent() && cmd.ValidArgsFunction != nil:
@@ -237,7 +240,8 @@ func endCases(t *testing.T) []endCase {
 		}
 		path := strings.TrimPrefix(cmd.CommandPath(), "flux ")
 		first, _, _ := strings.Cut(path, " ")
-		for _, words := range []string{path, first} {
+		for _, words := range []string{path, path[:strings.LastIndex(path, " ")+1], first} {
+			words = strings.TrimSpace(words)
 			if row, ok := endRows[words]; ok {
 				used[words] = true
 				cases = append(cases, endCase{path, row, files})

@@ -34,13 +34,3 @@ func SuspendedError(t objref.Target, o controllers.Object) error {
 	return hint.Errorf(hint.Command("flux resume "+t.Kind.Noun()+" %[1]s -n %[2]s, or once: flux reconcile "+t.Kind.Noun()+" %[1]s -n %[2]s --once", t.Name, t.Namespace),
 		"%s is suspended%s", t, report.SuspendNote(o))
 }
-
-// resumption returns the patch that resumes an object and removes the reason, the
-// author and the expiration of its suspension.
-func resumption(k controllers.Kind) map[string]any {
-	change := k.Suspension.Change(false)
-	controllers.Annotate(change, map[string]any{
-		controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil, controllers.SuspendedUntilAnnotation: nil,
-	})
-	return change
-}

@@ -207,7 +207,7 @@ func (r *runner) reconcile(ctx context.Context, n *node) (err error) {
 	change := map[string]any{}
 	switch {
 	case r.options.Resume:
-		change = resumption(n.Kind)
+		change = n.Kind.Suspension.Resumption()
 		if r.options.Unchanged {
 			change["metadata"].(map[string]any)["resourceVersion"] = controllers.Path{"metadata.resourceVersion"}.String(n.Object)
 		}
