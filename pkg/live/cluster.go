@@ -107,19 +107,17 @@ func (c *Cluster) Read(ctx context.Context) error {
 	return nil
 }
 
-// Run watches all objects and the controllers until ctx ends.
-func (c *Cluster) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { c.watchControllers(ctx) })
+// Run watches all objects and the controllers until ctx ends, in goroutines that are started with start.
+func (c *Cluster) Run(ctx context.Context, start func(func())) {
+	start(func() { c.watchControllers(ctx) })
 	for _, f := range c.feeds {
-		running.Go(func() {
+		start(func() {
 			for ctx.Err() == nil {
 				_ = c.follow(ctx, f, nil)      // the source records the error
 				_ = web.Sleep(ctx, retryPause) // ends with ctx
 			}
 		})
 	}
-	running.Wait()
 }
 
 // selection selects the objects of a source, without the fields that are neither shown nor diagnosed.

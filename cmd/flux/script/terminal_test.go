@@ -80,7 +80,7 @@ func typeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: types NAME KEYS")
 	}
-	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r", "^D", "\x04", "^[", "\x1b", "^I", "\t").Replace(args[1])))
+	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r", "^D", "\x04", "^Z", "\x1a", "^[", "\x1b", "^I", "\t").Replace(args[1])))
 }
 
 // shows waits until the screen shows exactly what is in a file, the namespace
@@ -220,6 +220,30 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 		case <-look.C:
 		case <-deadline.C:
 			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], testlimit.Wait, raw)
+		}
+	}
+}
+
+// restored waits until a terminal is as a program found it: no alternate screen, mouse, bracketed paste or raw mode, and with
+// a cursor: restored NAME
+func restored(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: restored NAME")
+	}
+	terminal := terminalOf(ts, args[0])
+	deadline := time.NewTimer(testlimit.Wait)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		left := terminal.Left()
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			ts.Fatalf("%s leaves the terminal with %q after %s: %q", args[0], left, testlimit.Wait, terminal.Raw())
 		}
 	}
 }

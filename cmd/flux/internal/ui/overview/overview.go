@@ -48,7 +48,11 @@ Output:
 
 Guardrails:
   The configuration file can disable the actions for some clusters, or require
-  the name of the cluster for each action. See "flux help environment".`,
+  the name of the cluster for each action. See "flux help environment".
+
+Terminal:
+  The terminal is restored on exit, also after a crash. After SIGKILL, run
+  "reset".`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the dashboard was closed; with --once: all resources are ready, suspended or being reconciled",
 			clierr.ExitFailed:       "with --once: a resource or controller has failed, or a failed resource blocks another one",

@@ -51,9 +51,9 @@ type model struct {
 	awaited map[controllers.ID]bool
 }
 
-func newModel(ctx context.Context, a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
+func newModel(a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
 	return &model{
-		ctx: ctx, app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
+		app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
 		awaited: map[controllers.ID]bool{},
 	}
 }
@@ -86,6 +86,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case child.End:
 		m.received(msg.Run, func(t *child.Transcript) { t.End() })
 		m.ended(msg)
+	case resumedMsg:
+		return m, m.resumed(msg)
 	case restMsg:
 		if m.events != nil && int(msg) == m.list.Moves {
 			m.openEvents()
@@ -157,7 +159,7 @@ func (m *model) ended(msg child.End) {
 func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	switch name := key.String(); {
 	case name == "ctrl+z":
-		return tea.Suspend
+		return tea.Exec(&suspension{}, func(err error) tea.Msg { return resumedMsg{err} })
 	case name == "ctrl+c":
 		return tea.Quit
 	case m.prompt != nil:

@@ -1,0 +1,4 @@
+package screen
+
+// stop returns errNotStopped: Windows has no job control.
+func stop() error { return errNotStopped }
