@@ -120,7 +120,7 @@ func (c *Cluster) Run(ctx context.Context, start func(func())) {
 	}
 }
 
-// selection selects the objects of a source, without the fields that are neither shown nor diagnosed.
+// selection selects the objects of a source, without fields that are neither shown nor diagnosed.
 func (f *feed) selection() kube.Selection {
 	return kube.Selection{Namespace: f.Namespace, Without: []string{
 		"metadata.managedFields.fieldsV1", "metadata.managedFields.fieldsType", "metadata.managedFields.apiVersion", "metadata.managedFields.operation",
@@ -264,7 +264,7 @@ type Snapshot struct {
 	Rows        []Row
 	Sources     []Source
 	Controllers diagnose.Controllers
-	// Counts has the number of objects in each state.
+	// Counts holds the number of objects in each state.
 	Counts map[State]int
 	At     time.Time
 }
@@ -290,8 +290,8 @@ func (c *Cluster) Snapshot() Snapshot {
 	return s
 }
 
-// errElsewhere is the reason why an object in a namespace that is not read is unknown.
-var errElsewhere = errors.New("its namespace is not read")
+// errElsewhere is the reason for an unknown object in a namespace that is not selected.
+var errElsewhere = errors.New("its namespace is not selected")
 
 // hidden returns the reason why the existence of an object is unknown, or nil.
 func (s Snapshot) hidden(t controllers.ID) error {

@@ -89,7 +89,7 @@ func arrange(objects []controllers.Object, r diagnose.Result) []Row {
 				rows[id] = row
 			}
 			if row.Root == id {
-				continue // it has another problem, too, which blocks more objects
+				continue // another problem of the object blocks more objects
 			}
 			row.State, row.Message, row.Code, row.Fixes = state, failure.OneLine(root.Message), root.Code, root.Remedies()
 			row.Root, row.Blocks, rank[id] = id, len(c.Blocks), len(rank)

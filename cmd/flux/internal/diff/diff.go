@@ -46,11 +46,10 @@ that the result includes defaults, webhooks and the fields of other managers.
 
 Selection:
   By default, the artifact of the source is compared, to show drift. --path
-  compares a local directory, --revision or --branch another revision of the
-  source, which is fetched with the credentials of the source (its Secret, a
-  GitHub App, or --provider). In a clone of the source, commits and unpushed
-  revisions are read from the clone. --base compares with a revision of the
-  source instead of the cluster, without a dry run.
+  compares a local directory, --revision or --branch another revision, which is
+  fetched with the credentials of the source (its Secret, a GitHub App, or
+  --provider), or read from a clone of the source in the current directory.
+  --base compares with a revision instead of the cluster, without a dry run.
 
 Output:
   The report includes objects that are deleted with a pruned Kustomization or

@@ -36,7 +36,7 @@ type Runner struct {
 	Global, Env []string
 	// Send sends Output and End messages.
 	Send func(tea.Msg)
-	// Crashed receives the panics of the goroutines that Go has started.
+	// Crashed is called for panics of goroutines started by Go.
 	Crashed func(problem any, stack []byte)
 
 	running sync.WaitGroup

@@ -45,14 +45,11 @@ Selection:
 
 Output:
   --once prints the overview and exits. It is required without a terminal.
+  If the dashboard was killed with SIGKILL, "reset" restores the terminal.
 
 Guardrails:
   The configuration file can disable the actions for some clusters, or require
-  the name of the cluster for each action. See "flux help environment".
-
-Terminal:
-  The terminal is restored on exit, also after a crash. After SIGKILL, run
-  "reset".`,
+  the name of the cluster for each action. See "flux help environment".`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the dashboard was closed; with --once: all resources are ready, suspended or being reconciled",
 			clierr.ExitFailed:       "with --once: a resource or controller has failed, or a failed resource blocks another one",

@@ -73,7 +73,7 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 }
 
 // crashHint is the remedy for a panic.
-const crashHint = "report it with the stack trace; flux ui --once prints the overview"
+const crashHint = "report the crash with this stack trace; flux ui --once prints the overview"
 
 // show runs the dashboard until the user closes it, ctx ends, or a goroutine panics. start starts the goroutines of
 // the dashboard.

@@ -43,8 +43,7 @@ func showUntil(ending string) int {
 			switch ending {
 			case "background":
 				<-time.After(100 * time.Millisecond) // the screen is shown
-				var none map[string]bool
-				none["key"] = true
+				panic("planned")
 			case "update":
 				a.Now = func() time.Time { panic("no time") }
 			}
@@ -85,7 +84,7 @@ func TestEndings(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		"panic in a goroutine":        {"background", nil, 2, []string{"the dashboard has crashed: assignment to entry in nil map", "showUntil", crashHint}},
+		"panic in a goroutine":        {"background", nil, 2, []string{"the dashboard has crashed: planned", "showUntil", crashHint}},
 		"panic in an update":          {"update", nil, 2, []string{"no time", "the dashboard has crashed"}},
 		"Ctrl-C":                      {"none", key("\x03"), 0, nil},
 		"Ctrl-C in the help":          {"none", key("?\x03"), 0, nil},
@@ -151,13 +150,13 @@ func awaitAlternate(t *testing.T, terminal *testterminal.Terminal) {
 func TestResumed(t *testing.T) {
 	t.Parallel()
 	m := newModel(app.New(nil, nil, nil, os.Getenv, time.Now), "test", "", nil)
-	if cmd := m.resumed(resumedMsg{errNotStopped}); cmd != nil || !strings.Contains(m.status, "job control") {
+	if cmd := resumed(m, resumedMsg{child.ErrNotStopped}); cmd != nil || !strings.Contains(m.status, "job control") {
 		t.Errorf("without job control: status %q", m.status)
 	}
-	if cmd := m.resumed(resumedMsg{}); cmd != nil {
+	if cmd := resumed(m, resumedMsg{}); cmd != nil {
 		t.Error("the dashboard ends although it was continued")
 	}
-	if cmd := m.resumed(resumedMsg{os.ErrClosed}); cmd == nil {
+	if cmd := resumed(m, resumedMsg{os.ErrClosed}); cmd == nil {
 		t.Error("the dashboard goes on without a terminal")
 	} else if _, quits := cmd().(tea.QuitMsg); !quits {
 		t.Error("the dashboard does not quit")

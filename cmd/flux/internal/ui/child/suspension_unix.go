@@ -1,6 +1,6 @@
 //go:build !windows
 
-package screen
+package child
 
 import (
 	"os"
@@ -29,5 +29,5 @@ func stop() error {
 		case <-time.After(delay):
 		}
 	}
-	return errNotStopped
+	return ErrNotStopped
 }
