@@ -107,22 +107,20 @@ func (c *Cluster) Read(ctx context.Context) error {
 	return nil
 }
 
-// Run watches all objects and the controllers until ctx is done.
-func (c *Cluster) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { c.watchControllers(ctx) })
+// Run watches all objects and the controllers until ctx is done, in goroutines that it starts with start.
+func (c *Cluster) Run(ctx context.Context, start func(func())) {
+	start(func() { c.watchControllers(ctx) })
 	for _, f := range c.feeds {
-		running.Go(func() {
+		start(func() {
 			for ctx.Err() == nil {
 				_ = c.follow(ctx, f, nil)      // the source records the error
 				_ = web.Sleep(ctx, retryPause) // ends with ctx
 			}
 		})
 	}
-	running.Wait()
 }
 
-// selection selects the objects of a source, without the fields that are neither shown nor diagnosed.
+// selection selects the objects of a source, without fields that are neither shown nor diagnosed.
 func (f *feed) selection() kube.Selection {
 	return kube.Selection{Namespace: f.Namespace, Without: []string{
 		"metadata.managedFields.fieldsV1", "metadata.managedFields.fieldsType", "metadata.managedFields.apiVersion", "metadata.managedFields.operation",
@@ -298,8 +296,8 @@ func (c *Cluster) Snapshot() Snapshot {
 	return s
 }
 
-// errElsewhere is the reason for unknown objects in namespaces that are not read.
-var errElsewhere = errors.New("its namespace is not read")
+// errElsewhere is the reason for an unknown object in a namespace that is not selected.
+var errElsewhere = errors.New("its namespace is not selected")
 
 // hidden returns the reason why the existence of an object is unknown, or nil.
 func (s Snapshot) hidden(t controllers.ID) error {

@@ -180,7 +180,7 @@ func TestRun(t *testing.T) {
 	c := New(diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, nil, []string{"apps"}, clock)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
+	c.Run(ctx, running.Go)
 	defer running.Wait()
 	defer cancel()
 	await(t, c, "Ready Kustomization/apps/one")

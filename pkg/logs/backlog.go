@@ -42,7 +42,7 @@ func (h *head) collect(ctx context.Context, o Options) {
 	h.source.options.Tail = -1
 	if h.dropped > 0 && int64(len(h.backlog)) < o.Tail {
 		o.Warn("pod %s/%s: showing %[4]d of the last %[3]d lines: the others exceed the memory limit",
-			h.source.pod.Namespace, h.source.pod.Name, o.Tail, len(h.backlog))
+			h.source.pod.Namespace, h.source.pod.Label, o.Tail, len(h.backlog))
 	}
 }
 

@@ -40,9 +40,9 @@ type record struct {
 // entry parses a line. It refers to the text of the line, which is valid until the next line of
 // the source is read.
 func (s *source) entry(l line) Entry {
-	e := Entry{At: l.at, Pod: s.pod.Name, text: l.text}
+	e := Entry{At: l.at, Pod: s.pod.Label, text: l.text}
 	var r record
-	if !bytes.HasPrefix(l.text, []byte("{")) || json.Unmarshal(l.text, &r) != nil {
+	if s.pod.Application || !bytes.HasPrefix(l.text, []byte("{")) || json.Unmarshal(l.text, &r) != nil {
 		s.plain = plainLevel(l.text, s.plain)
 		e.Plain, e.Level, e.Message = true, s.plain, string(l.text)
 		e.Time = l.at.UTC().Format("2006-01-02T15:04:05.000Z")

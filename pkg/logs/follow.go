@@ -29,11 +29,14 @@ func Selection(namespace string) kube.Selection {
 
 // Pods lists the pods of the controllers.
 func Pods(ctx context.Context, client *kube.Client, namespace string) ([]Pod, error) {
+	return Options{}.Pods(ctx, client, namespace)
+}
+
+// Pods lists the containers of a namespace that the options select.
+func (o Options) Pods(ctx context.Context, client *kube.Client, namespace string) ([]Pod, error) {
 	var pods []Pod
-	_, err := client.List(ctx, podResource(), Selection(namespace), func(o controllers.Object) error {
-		if p, ok := Of(o); ok {
-			pods = append(pods, p)
-		}
+	_, err := client.List(ctx, podResource(), Selection(namespace), func(pod controllers.Object) error {
+		pods = append(pods, o.selected(pod)...)
 		return nil
 	})
 	if err != nil {
@@ -55,7 +58,7 @@ func Follow(ctx context.Context, client *kube.Client, namespace string, o Option
 	err := client.Watch(ctx, o.Bound, podResource(), Selection(namespace),
 		func(objects []controllers.Object) error { return f.begin(ctx, objects) },
 		func(e kube.Event) error {
-			if p, ok := Of(e.Object); ok {
+			for _, p := range o.selected(e.Object) {
 				f.changed(ctx, p, e.Deleted)
 			}
 			return nil
@@ -75,7 +78,7 @@ type follower struct {
 	cancel    context.CancelCauseFunc
 	out       chan Entry
 	slots     chan struct{}
-	tails     map[string]*tail // by the name of the pod
+	tails     map[string]*tail // by the label of the container
 	running   sync.WaitGroup
 }
 
@@ -83,11 +86,9 @@ type follower struct {
 func (f *follower) begin(ctx context.Context, objects []controllers.Object) error {
 	var pods []Pod
 	for _, o := range objects {
-		if p, ok := Of(o); ok {
-			pods = append(pods, p)
-		}
+		pods = append(pods, f.options.selected(o)...)
 	}
-	if len(pods) == 0 {
+	if len(pods) == 0 && f.options.Select == nil {
 		f.options.Warn("no controller pods in namespace %q yet", f.namespace)
 	}
 	sources, err := sourcesOf(f.client, pods, f.options)
@@ -118,14 +119,14 @@ var ErrUnreadable = errors.New("cannot read any of the logs")
 
 func (f *follower) start(ctx context.Context, s *source, read run) {
 	t := &tail{source: s, out: f.out, slots: f.slots, wake: make(chan struct{}, 1), run: read}
-	f.tails[s.pod.Name] = t
+	f.tails[s.pod.Label] = t
 	f.running.Go(func() { t.follow(ctx) })
 }
 
 // changed follows a new pod, or wakes the tail of a known one.
 func (f *follower) changed(ctx context.Context, p Pod, deleted bool) {
 	maps.DeleteFunc(f.tails, func(_ string, t *tail) bool { return t.over() })
-	if t := f.tails[p.Name]; t != nil && t.changed() {
+	if t := f.tails[p.Label]; t != nil && t.changed() {
 		return
 	}
 	if deleted {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Options select the lines to read.
@@ -20,6 +21,8 @@ type Options struct {
 	SinceTime time.Time
 	// Tail is the number of recent lines of each container that match the filter, -1 for all.
 	Tail int64
+	// Select returns the containers of a pod to read. It is nil for the controllers.
+	Select func(controllers.Object) []Pod
 	// Streams is the maximum number of logs that are read at once.
 	Streams int
 	// Bound limits the time of the first list of pods in Follow.
@@ -33,11 +36,30 @@ func (o Options) sinceSeconds() int64 {
 	return int64((o.Since + time.Second - 1) / time.Second)
 }
 
+// selected returns the containers of a pod that the options select.
+func (o Options) selected(pod controllers.Object) []Pod {
+	if o.Select != nil {
+		return o.Select(pod)
+	}
+	if p, ok := Of(pod); ok {
+		return []Pod{p}
+	}
+	return nil
+}
+
 // ManyError is returned if there are more containers than logs may be read at once.
-type ManyError struct{ Pods, Streams int }
+type ManyError struct {
+	Pods, Streams int
+	// Applications is set for other pods than those of controllers.
+	Applications bool
+}
 
 func (e *ManyError) Error() string {
-	return fmt.Sprintf("%d controller pods exceed the limit of %d concurrent logs", e.Pods, e.Streams)
+	what := "controller pods exceed"
+	if e.Applications {
+		what = "containers exceed"
+	}
+	return fmt.Sprintf("%d %s the limit of %d concurrent logs", e.Pods, what, e.Streams)
 }
 
 // Read calls each with the lines that the containers of the pods have written so far, sorted by
@@ -53,7 +75,7 @@ func Read(ctx context.Context, client *kube.Client, pods []Pod, o Options, each 
 // sourcesOf returns the logs of the containers that have started.
 func sourcesOf(client *kube.Client, pods []Pod, o Options) ([]*source, error) {
 	if len(pods) > o.Streams {
-		return nil, &ManyError{len(pods), o.Streams}
+		return nil, &ManyError{len(pods), o.Streams, o.Select != nil}
 	}
 	var sources []*source
 	for _, p := range pods {
@@ -61,7 +83,7 @@ func sourcesOf(client *kube.Client, pods []Pod, o Options) ([]*source, error) {
 			sources = append(sources, newSource(client, p, o))
 			continue
 		}
-		o.Warn("pod %s/%s has not started and has no log yet: %s", p.Namespace, p.Name, p.Waiting)
+		o.Warn("pod %s/%s has not started and has no log yet: %s", p.Namespace, p.Label, p.Waiting)
 	}
 	return sources, nil
 }

@@ -8,9 +8,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Pod is the pod of a controller.
+// Pod is a container of a pod.
 type Pod struct {
 	Namespace, Name, Container string
+	// Label identifies the container in lines: the name of the pod, with the name of the container if the pod has several.
+	Label string
+	// Application is set if lines are shown unchanged, because a controller did not write them.
+	Application bool
 	// Started reports whether the container is running or has run. Waiting is the reason why it has not started.
 	Started bool
 	Waiting string
@@ -28,13 +32,18 @@ type run struct {
 
 // Of returns the pod of a controller, or false for other pods.
 func Of(o controllers.Object) (Pod, bool) {
-	field := func(p string) string { return controllers.Path{p}.String(o) }
 	containers, _ := controllers.Path{"spec.containers"}.Lookup(o)
 	container, ours := manager(containers)
 	if !ours && kube.Label(o, kube.PartOfLabel) != "flux" || container == "" {
 		return Pod{}, false
 	}
-	p := Pod{Namespace: field("metadata.namespace"), Name: field("metadata.name"), Container: container}
+	return podOf(o, container), true
+}
+
+// podOf returns a container of a pod.
+func podOf(o controllers.Object, container string) Pod {
+	field := func(p string) string { return controllers.Path{p}.String(o) }
+	p := Pod{Namespace: field("metadata.namespace"), Name: field("metadata.name"), Container: container, Label: field("metadata.name")}
 	p.run.uid = field("metadata.uid")
 	statuses, _ := controllers.Path{"status.containerStatuses"}.Lookup(o)
 	items, _ := statuses.([]any)
@@ -44,7 +53,46 @@ func Of(o controllers.Object) (Pod, bool) {
 			p.read(status)
 		}
 	}
-	return p, true
+	return p
+}
+
+// Containers returns the containers of a pod of an application, without init containers.
+func Containers(o controllers.Object) []Pod {
+	containers, _ := controllers.Path{"spec.containers"}.Lookup(o)
+	items, _ := containers.([]any)
+	var all []Pod
+	for _, item := range items {
+		c, _ := item.(map[string]any)
+		name, _ := c["name"].(string)
+		p := podOf(o, name)
+		p.Application = true
+		if len(items) > 1 {
+			p.Label += "/" + name
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// Workload returns the object that creates a pod, or the pod itself. It is the Deployment for a pod of its ReplicaSets, so that
+// pods are found after a rollout.
+func Workload(o controllers.Object) controllers.ID {
+	id := controllers.IDOf(o)
+	owners, _ := controllers.Path{"metadata.ownerReferences"}.Lookup(o)
+	items, _ := owners.([]any)
+	for _, item := range items {
+		owner, _ := item.(map[string]any)
+		if owner["controller"] != true {
+			continue
+		}
+		field := func(p string) string { return controllers.Path{p}.String(owner) }
+		group, _, _ := strings.Cut(field("apiVersion"), "/")
+		id = controllers.ID{Group: group, Kind: field("kind"), Namespace: id.Namespace, Name: field("name")}
+		if base, of := strings.CutSuffix(id.Name, "-"+kube.Label(o, "pod-template-hash")); of && id.Kind == "ReplicaSet" {
+			id.Kind, id.Name = "Deployment", base
+		}
+	}
+	return id
 }
 
 // manager returns the controller's container, and whether its image is a Flux image.

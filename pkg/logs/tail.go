@@ -102,8 +102,12 @@ func (t *tail) current(ctx context.Context) (Pod, bool, error) {
 	if err != nil {
 		return Pod{}, false, err
 	}
-	pod, ours := Of(o)
-	return pod, ours, nil
+	for _, p := range t.options.selected(o) {
+		if p.Container == t.pod.Container {
+			return p, true, nil
+		}
+	}
+	return Pod{}, false, nil
 }
 
 // step reads the log according to the pod's state. It returns false at the end of the log.

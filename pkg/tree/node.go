@@ -60,6 +60,12 @@ type Node struct {
 // is being deleted, as metadata of an object, else nil.
 func (n *Node) Deletion() controllers.Object { return n.deletion }
 
+// Remote reports whether the object is in another cluster.
+func (n *Node) Remote() bool { return n.remote }
+
+// Each calls visit with the node and its descendants, parents first.
+func (n *Node) Each(visit func(*Node)) { n.each(visit) }
+
 // each calls visit with the node and its descendants, parents first.
 func (n *Node) each(visit func(*Node)) {
 	visit(n)

@@ -58,7 +58,7 @@ func main() {
 
 func start() int {
 	klog.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	said := &notices{}
 	a := app.New(os.Stdin, os.Stdout, said, os.Getenv, time.Now)

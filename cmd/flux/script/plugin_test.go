@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.yaml.in/yaml/v3"
@@ -169,6 +170,15 @@ func packed(name string, program []byte, format string) ([]byte, error) {
 		return b.Bytes(), err
 	}
 	return program, nil
+}
+
+// signalJob sends a signal to a program in the background: signal NAME INT|TERM|HUP
+func signalJob(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
+	if neg || len(args) != 2 || signals[args[1]] == nil {
+		ts.Fatalf("usage: signal NAME INT|TERM|HUP")
+	}
+	ts.Check(jobOf(ts, args[0]).cmd.Process.Signal(signals[args[1]]))
 }
 
 // killJob ends a command as kill -9 does: sigkill NAME

@@ -170,7 +170,7 @@ func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial b
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,
 			"hook":     hook, "hides": hides,
-			"serve": serveFolder, "offer": offerPlugin, "sigkill": killJob,
+			"serve": serveFolder, "offer": offerPlugin, "sigkill": killJob, "signal": signalJob, "restored": restored,
 			"hostgit": hostGit, "deploykey": deployKey,
 			"upgrade": func(ts *testscript.TestScript, neg bool, args []string) { upgrade(ts, cluster, neg, args) },
 		},

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
@@ -80,7 +82,7 @@ func typeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: types NAME KEYS")
 	}
-	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r", "^D", "\x04", "^[", "\x1b", "^I", "\t").Replace(args[1])))
+	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r", "^D", "\x04", "^U", "\x15", "^Z", "\x1a", "^[", "\x1b", "^I", "\t").Replace(args[1])))
 }
 
 // shows waits until the screen shows exactly what is in a file, the namespace
@@ -111,13 +113,15 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // changing matches ages and times on the screen of a dashboard, with the spaces that fill their cells.
-var changing = regexp.MustCompile(`\b(\d+[smh][0-9smh]*|\d{4}-\d\d-\d\dT[0-9:.]+Z|http://127[0-9.:]+|[0-9a-f-]{36}) *`)
+var changing = regexp.MustCompile(`\b(\d+[smh][0-9smh]*|\d{4}-\d\d-\d\dT[0-9:.]+Z|http://127[0-9.:]+|[0-9a-f-]{36}|resourceVersion: "\d+") *`)
+
+// ageHeader matches the header of a column of ages, which is as wide as the longest one.
+var ageHeader = regexp.MustCompile(`\bAGE +`)
 
 // steady returns the screen of a dashboard with ages and times that do not change.
 func steady(screen string) string {
-	return changing.ReplaceAllStringFunc(screen, func(found string) string {
-		return "A" + strings.Repeat(" ", max(0, len(found)-1))
-	})
+	screen = ageHeader.ReplaceAllString(screen, "AGE ")
+	return strings.ReplaceAll(changing.ReplaceAllString(screen, "A "), "A \n", "A\n")
 }
 
 // views waits until the screen of a dashboard has a line with each pattern and none with a pattern after "!": views NAME [!]PATTERN…
@@ -131,6 +135,13 @@ func views(ts *testscript.TestScript, neg bool, args []string) {
 	if data, err := os.ReadFile(ts.MkAbs(args[1])); err == nil && len(args) == 2 {
 		missing = func(screen string) string {
 			return cmp.Diff(string(data), steady(strings.ReplaceAll(screen, ts.Getenv("NS"), "NSNS")))
+		}
+		if os.Getenv("UPDATE") != "" {
+			updateScreen(ts, args[1], func() string {
+				screen, _ := terminal.Full()
+				return steady(strings.ReplaceAll(screen, ts.Getenv("NS"), "NSNS"))
+			})
+			return
 		}
 	}
 	diff := ""
@@ -148,6 +159,30 @@ func views(ts *testscript.TestScript, neg bool, args []string) {
 		case <-deadline.C:
 			ts.Fatalf("%s: %s after %s:\n%s", args[0], diff, testlimit.Wait, screen)
 		}
+	}
+}
+
+// updateScreen replaces a file in the archive of the script with a screen that has not changed for a while.
+func updateScreen(ts *testscript.TestScript, name string, screen func() string) {
+	const settled = 2 * time.Second
+	last, since := screen(), time.Now()
+	for time.Since(since) < settled {
+		time.Sleep(settled / 20)
+		if now := screen(); now != last {
+			last, since = now, time.Now()
+		}
+	}
+	paths, err := filepath.Glob(filepath.Join("testdata", "*", "*", ts.Name()+".txtar"))
+	ts.Check(err)
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		ts.Check(err)
+		for i, file := range archive.Files {
+			if file.Name == name {
+				archive.Files[i].Data = []byte(last)
+			}
+		}
+		ts.Check(os.WriteFile(path, txtar.Format(archive), 0o600))
 	}
 }
 
@@ -220,6 +255,30 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 		case <-look.C:
 		case <-deadline.C:
 			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], testlimit.Wait, raw)
+		}
+	}
+}
+
+// restored waits until a terminal is as a program found it: no alternate screen, mouse, bracketed paste or raw mode, and with
+// a cursor: restored NAME
+func restored(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: restored NAME")
+	}
+	terminal := terminalOf(ts, args[0])
+	deadline := time.NewTimer(testlimit.Wait)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		left := terminal.Left()
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			ts.Fatalf("%s leaves the terminal with %q after %s: %q", args[0], left, testlimit.Wait, terminal.Raw())
 		}
 	}
 }

@@ -36,6 +36,9 @@ type Comparer struct {
 	Track func(owner controllers.VersionedID) (count func(done, total int), done func())
 }
 
+// Revision returns the revision of the build, for messages.
+func (p *Plan) Revision() string { return p.revision }
+
 // MissingError is returned if the object to compare is not on the cluster.
 type MissingError struct{ Err *objref.NotFoundError }
 

@@ -47,3 +47,10 @@ func session() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, 
 func kill(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // usually there are none
 }
+
+// cooked reports whether a terminal edits and echoes lines, and sends signals for keys.
+func cooked(fd int) bool {
+	state, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	const flags = unix.ICANON | unix.ECHO | unix.ISIG
+	return err == nil && state.Lflag&flags == flags && state.Oflag&unix.OPOST != 0
+}

@@ -17,3 +17,5 @@ func resize(int, int, int) error { return errors.ErrUnsupported }
 func session() *syscall.SysProcAttr { return nil }
 
 func kill(int) {}
+
+func cooked(int) bool { return true }

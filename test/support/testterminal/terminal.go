@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +25,8 @@ type Terminal struct {
 	mu     sync.Mutex
 	screen *Screen
 	raw    []byte
+	// cooked is set if the terminal edits and echoes lines after the program has ended.
+	cooked bool
 	// full emulates all sequences and responds to the requests of programs. It is nil for programs that only print.
 	full *vt.SafeEmulator
 }
@@ -104,6 +108,7 @@ func (t *Terminal) Wait() error {
 	err := t.Cmd.Wait()
 	kill(t.Cmd.Process.Pid)
 	<-t.ended
+	t.cooked = cooked(int(t.master.Fd()))
 	_ = t.master.Close() // no longer read
 	if t.full != nil {
 		_ = t.full.Close()
@@ -143,4 +148,50 @@ func (t *Terminal) Raw() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.raw)
+}
+
+var (
+	// modeSequence matches the sequences that set and reset private modes, such as the alternate screen.
+	modeSequence = regexp.MustCompile(`\x1b\[\?([0-9;]+)([hl])`)
+	// keyboardSequence matches the sequences that push and pop keyboard modes, keysSequence those that set and reset how
+	// other keys are reported.
+	keyboardSequence = regexp.MustCompile(`\x1b\[([<>])\d*u`)
+	keysSequence     = regexp.MustCompile(`\x1b\[>4(;\d+)?m`)
+)
+
+// Left lists what a program has changed and not restored: private modes, keyboard modes and, after Wait, raw mode.
+func (t *Terminal) Left() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state := map[string]bool{}
+	for _, m := range modeSequence.FindAllSubmatch(t.raw, -1) {
+		for _, mode := range strings.Split(string(m[1]), ";") {
+			state[mode] = string(m[2]) == "h"
+		}
+	}
+	var left []string
+	for mode, set := range state {
+		if set != (mode == "25" || mode == "7") { // the cursor and the wrapping of lines are on
+			left = append(left, "mode "+mode)
+		}
+	}
+	pushed := 0
+	for _, m := range keyboardSequence.FindAllSubmatch(t.raw, -1) {
+		pushed += map[string]int{">": 1, "<": -1}[string(m[1])]
+	}
+	if pushed > 0 {
+		left = append(left, "keyboard modes")
+	}
+	if all := keysSequence.FindAllSubmatch(t.raw, -1); len(all) > 0 && len(all[len(all)-1][1]) > 0 {
+		left = append(left, "other keys")
+	}
+	select {
+	case <-t.ended:
+		if !t.cooked {
+			left = append(left, "raw mode")
+		}
+	default:
+	}
+	slices.Sort(left)
+	return left
 }

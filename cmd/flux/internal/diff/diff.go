@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
+	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -45,10 +46,10 @@ that the result includes defaults, webhooks and the fields of other managers.
 
 Selection:
   By default, the artifact of the source is compared, to show drift. --path
-  compares a local directory, --revision or --branch another revision of the
-  source, which is fetched with the credentials of the source (its Secret, a
-  GitHub App, or --provider). In a clone of the source, commits and unpushed
-  revisions are read from the clone.
+  compares a local directory, --revision or --branch another revision, which is
+  fetched with the credentials of the source (its Secret, a GitHub App, or
+  --provider), or read from a clone of the source in the current directory.
+  --base compares with a revision instead of the cluster, without a dry run.
 
 Output:
   The report includes objects that are deleted with a pruned Kustomization or
@@ -64,6 +65,9 @@ Output:
   # Show the changes of a branch or commit of the source's repository
   flux diff kustomization my-app --branch my-feature
   flux diff kustomization my-app --revision 5394cb7f48332b2de7c17dd8b8384bbc84b7e738
+
+  # Show the changes between two revisions of the source
+  flux diff kustomization my-app --base v1.0.0 --revision v1.1.0
 
   # Show the drift of several Kustomizations
   flux diff kustomization my-app my-api
@@ -89,6 +93,8 @@ Output:
 	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff nested HelmReleases")
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
 	addRevision(cmd, o)
+	fs.StringVar(&o.base, "base", "", "revision of the source to compare with, instead of the cluster")
+	complete.Revisions(cmd, "base")
 	addFieldOwners(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new with --kustomization-file, else as unchanged")
 	o.add(cmd)
@@ -136,6 +142,13 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, several *kinds
 func (o *options) compare(ctx context.Context, a *app.App, comparer *compare.Comparer, t kinds.Target) ([]*diff.Result, error) {
 	line := a.UI.Progress(a.Now, "reading Kustomization %s", t.Name)
 	defer line.Done()
+	if o.base != "" {
+		result, err := revision.OfSource(ctx, comparer, o.base, t.Namespace, t.Name)
+		if err != nil {
+			return nil, o.missing(a, err)
+		}
+		return []*diff.Result{result}, nil
+	}
 	plan, err := comparer.NewPlan(ctx, t.Namespace, t.Name)
 	if err != nil {
 		return nil, o.missing(a, err)

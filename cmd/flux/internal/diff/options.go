@@ -29,6 +29,8 @@ type options struct {
 	// revision and branch select the revision of the source; both are empty
 	// for the current artifact.
 	revision, branch string
+	// base is the revision to compare with, or "" for the cluster.
+	base string
 }
 
 // addFieldOwners adds the flag --field-owners.
@@ -48,6 +50,8 @@ func addRevision(cmd *cobra.Command, o *options) {
 // mutually exclusive.
 func (o *options) checkRevision() error {
 	switch {
+	case o.base != "" && (o.Path != "" || o.Recursive || o.withHelm || o.changes.FieldOwners):
+		return hint.Errorf("in a clone, compare revisions with flux diff --base", "--base cannot be used with --path, --recursive, --with-helm or --field-owners")
 	case o.revision != "" && o.branch != "":
 		return hint.Errorf("set only --branch", "--revision and --branch are mutually exclusive")
 	case (o.revision != "" || o.branch != "") && o.Path != "":

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
@@ -38,6 +40,7 @@ type options struct {
 	subject       string
 	streams       int
 	format        string
+	pods          bool
 }
 
 // NewCommand returns the logs command.
@@ -53,6 +56,7 @@ Selection:
   --for shows records about an object and the objects that it manages: nested
   Kustomizations, HelmReleases and sources. Unstructured lines, such as the
   stack trace of a panic, are shown unless objects or kinds are selected.
+  --pods shows the logs of the pods that the selected objects manage instead.
 
 Watch:
   --follow streams new records until it is interrupted. It reconnects after lost
@@ -63,6 +67,9 @@ Watch:
   # Follow the logs of an application and the objects that it manages
   flux logs --for Kustomization/my-app --follow
   flux logs ks/my-app hr/my-app
+
+  # Follow the logs of the pods of an application
+  flux logs hr/my-app --pods --follow
 
   # Show the logs of a kind or an object
   flux logs --kind HelmRelease -n apps
@@ -85,6 +92,7 @@ Watch:
 	fs.StringVar(&o.sinceTime, "since-time", "", "show records after a time (RFC 3339), e.g. 2026-11-01T10:00:00Z")
 	fs.Int64Var(&o.tail, "tail", -1, "number of recent matching lines per pod, -1 for all")
 	fs.StringVar(&o.subject, "for", "", "show records of an object and the objects that it manages: KIND/NAME")
+	fs.BoolVar(&o.pods, "pods", false, "show the logs of the pods that the selected objects manage, instead of the controllers")
 	fs.IntVar(&o.streams, "max-log-requests", 50, "maximum number of concurrent log requests")
 	command.AddOutput(fs, &o.format, "output format, one line per record with its pod", "json")
 	complete.Flag(cmd, "for", complete.FluxObjects(a))
@@ -128,6 +136,8 @@ func (o *options) parsed() (logs.Options, error) {
 		return options, fmt.Errorf("invalid --max-log-requests %d: must be at least 1", o.streams)
 	case o.since > 0 && o.sinceTime != "":
 		return options, errors.New("--since and --since-time are mutually exclusive")
+	case o.pods && o.level.String() != "":
+		return options, hint.Errorf("omit --level", "--pods and --level are mutually exclusive: the levels of applications are unknown")
 	case o.subject != "" && (o.kind != "" || o.name != ""):
 		return options, errors.New("--for and --kind or --name are mutually exclusive")
 	}
@@ -159,7 +169,16 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(roots) > 0 {
+	namespaces := []string{o.fluxNamespace}
+	switch {
+	case o.pods && len(roots) == 0:
+		return hint.Errorf("add an object, e.g. flux logs hr/my-app --pods", "--pods requires an object")
+	case o.pods:
+		if namespaces, options.Select, err = workloads(cmd.Context(), a, client, roots); err != nil {
+			return err
+		}
+		options.Filter = logs.Filter{}
+	case len(roots) > 0:
 		if options.Filter.Objects, err = inventories(cmd.Context(), a, client, roots); err != nil {
 			return err
 		}
@@ -168,11 +187,11 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	options.Warn = a.UI.Warning
 	if o.follow {
 		options.Failed = a.Report // called concurrently
-		return clierr.UntilInterrupted(cmd.Context(), followLogs(cmd.Context(), a, client, o, options))
+		return clierr.UntilInterrupted(cmd.Context(), followLogs(cmd.Context(), a, client, o, namespaces, options))
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	return readLogs(ctx, a, client, o, options)
+	return readLogs(ctx, a, client, o, namespaces, options)
 }
 
 // selected sets the kinds and namespace of the filter. It returns the objects whose inventories the filter
@@ -200,12 +219,19 @@ func (o *options) selected(a *app.App, cmd *cobra.Command, args []string, filter
 }
 
 // readLogs prints the existing logs.
-func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
-	pods, err := logs.Pods(ctx, client, o.fluxNamespace)
-	if err != nil {
-		return err
+func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, namespaces []string, options logs.Options) error {
+	var pods []logs.Pod
+	for _, namespace := range namespaces {
+		found, err := options.Pods(ctx, client, namespace)
+		if err != nil {
+			return err
+		}
+		pods = append(pods, found...)
 	}
-	if len(pods) == 0 {
+	switch {
+	case len(pods) == 0 && o.pods:
+		return errNoPods
+	case len(pods) == 0:
 		return hint.Errorf("set --flux-namespace to the namespace of the controllers", "no controller pods found in %q namespace", o.fluxNamespace)
 	}
 	var failed error
@@ -215,7 +241,7 @@ func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, 
 	}
 	out := bufio.NewWriterSize(logStream(a, o), 64<<10)
 	format := logFormat(a, o)
-	err = logs.Read(ctx, client, pods, options, func(e *logs.Entry) error { return format(out, e) })
+	err := logs.Read(ctx, client, pods, options, func(e *logs.Entry) error { return format(out, e) })
 	if err := errors.Join(err, out.Flush()); err != nil {
 		return manyLogs(err)
 	}
@@ -227,11 +253,21 @@ func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, 
 // their size.
 const logMemory = 64 << 20
 
-func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
+func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, namespaces []string, options logs.Options) error {
 	format := logFormat(a, o)
 	out := bufio.NewWriter(logStream(a, o))
 	options.Bound = a.WithTimeout
-	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return errors.Join(format(out, e), out.Flush()) })
+	var writing sync.Mutex
+	each := func(e *logs.Entry) error {
+		writing.Lock()
+		defer writing.Unlock()
+		return errors.Join(format(out, e), out.Flush())
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, namespace := range namespaces {
+		g.Go(func() error { return logs.Follow(ctx, client, namespace, options, each) })
+	}
+	err := g.Wait()
 	if errors.Is(err, logs.ErrUnreadable) {
 		return clierr.ErrReported
 	}

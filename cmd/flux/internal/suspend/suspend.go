@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 type options struct {
@@ -61,7 +61,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Action: &kinds.Action{
 			Selects: "suspend", Explicit: true, Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
 			Check: func(act *kinds.Act) (err error) {
-				o.until, err = expiration(o.until, act.App.Now())
+				o.until, err = reconcile.Expiration(o.until, act.App.Now())
 				return err
 			},
 			Begin: o.requestUser,
@@ -73,25 +73,6 @@ func NewCommand(a *app.App) *cobra.Command {
 	complete.Flag(cmd, "reason", cobra.NoFileCompletions)
 	complete.Flag(cmd, "until", cobra.NoFileCompletions)
 	return cmd
-}
-
-// expiration converts the value of --until to RFC 3339, or returns "" if it is empty.
-func expiration(value string, now time.Time) (string, error) {
-	if value == "" {
-		return "", nil
-	}
-	at, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		after, err := time.ParseDuration(value)
-		if err != nil {
-			return "", hint.Errorf("use a time such as 2026-12-01T08:00:00Z, or a duration such as 2h30m", "invalid --until %q", value)
-		}
-		at = now.Add(after + time.Second - 1).Truncate(time.Second)
-	}
-	if !at.After(now) {
-		return "", hint.Errorf("set a later time", "--until %s is not in the future", value)
-	}
-	return at.UTC().Format(time.RFC3339), nil
 }
 
 // suspend reads the object first, because a suspended object keeps its reason and author unless there is a

@@ -103,7 +103,11 @@ func supported(cmd *cobra.Command, several *SeveralError) error {
 	if !slices.ContainsFunc(Commands(), func(name string) bool {
 		return several.Command == name || strings.HasPrefix(several.Command, name+" ")
 	}) {
-		return hint.Errorf("set --context to one context", "flux %s does not support several clusters", several.Command)
+		remedy := "set --context to one context"
+		if several.Command == "ui" {
+			remedy += ", or list all resources with flux get all -A --context"
+		}
+		return hint.Errorf(remedy, "flux %s does not support several clusters", several.Command)
 	}
 	for _, name := range []string{"watch", "follow"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "true" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -35,10 +36,11 @@ type Runner struct {
 	Global, Env []string
 	// Send sends Output and End messages.
 	Send func(tea.Msg)
-	// Running are the goroutines of the commands.
-	Running sync.WaitGroup
+	// Crashed is called for panics of goroutines started by Go.
+	Crashed func(problem any, stack []byte)
 
-	last int
+	running sync.WaitGroup
+	last    int
 }
 
 // Output is a part of the output of a run.
@@ -53,11 +55,36 @@ type End struct {
 	Err       error
 }
 
+// Go calls f in a goroutine. A panic in it would end the program before the terminal is restored.
+func (r *Runner) Go(f func()) {
+	r.running.Go(func() {
+		defer func() {
+			if problem := recover(); problem != nil {
+				r.Crashed(problem, debug.Stack())
+			}
+		}()
+		f()
+	})
+}
+
+// Wait waits until the goroutines have ended, but not for one that hangs.
+func (r *Runner) Wait() {
+	ended := make(chan struct{})
+	go func() {
+		r.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(2 * endGrace):
+	}
+}
+
 // Start runs a command until ctx ends, and returns the number of the run.
 func (r *Runner) Start(ctx context.Context, args []string) int {
 	r.last++
 	run := r.last
-	r.Running.Go(func() {
+	r.Go(func() {
 		cmd := exec.CommandContext(ctx, r.Program, append(args, r.Global...)...)
 		cmd.Env = r.Env
 		out := sender(func(text []byte) { r.Send(Output{run, text}) })

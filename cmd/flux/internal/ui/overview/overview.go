@@ -48,6 +48,7 @@ Selection:
 
 Output:
   --once prints the overview and exits. It is required without a terminal.
+  If the dashboard was killed with SIGKILL, "reset" restores the terminal.
 
 Guardrails:
   The configuration file can disable the actions for some clusters, or require

@@ -50,7 +50,7 @@ func (s Styles) Of(state live.State) lipgloss.Style {
 	return s.Green
 }
 
-// Cell returns untrusted text in a cell of a width.
+// Cell escapes untrusted text, and truncates or pads it to a width.
 func Cell(text string, width int) string {
 	return Filled(printable.Line(text), width)
 }

@@ -92,16 +92,19 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 	switch {
 	case m.guard == config.TypeName:
 		p.need = m.cluster
-		p.input = newInput("type the name of the cluster, " + printable.Line(m.cluster) + ": ")
+		p.inputs = append(p.inputs, newInput("type the cluster name, "+printable.Line(m.cluster)+": "))
 	case a.Preview != "" && slices.ContainsFunc(rows, func(r live.Row) bool { return r.Kind.Applies() }):
 		p.need = rows[0].ID.Name
 		if len(rows) > 1 {
 			p.need = strconv.Itoa(len(rows))
 		}
-		p.input = newInput("type " + printable.Line(p.need) + " to confirm: ")
-	case a.Reason:
-		p.input = newInput("reason (optional): ")
+		p.inputs = append(p.inputs, newInput("type "+printable.Line(p.need)+" to confirm: "))
 	}
+	first := len(p.inputs)
+	for _, field := range a.Fields {
+		p.inputs = append(p.inputs, newInput(field.Label))
+	}
+	p.check = func(m *model) error { return checkFields(m, p, a.Fields, first) }
 	args := func(more ...string) []string {
 		all := []string{a.Verb}
 		for _, row := range rows {
@@ -114,10 +117,12 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 		}
 		return append(all, more...)
 	}
-	p.accept = func(m *model, value string) tea.Cmd {
+	p.accept = func(m *model) tea.Cmd {
 		flags := slices.Clone(a.Flags)
-		if a.Reason && p.need == "" && value != "" {
-			flags = append(flags, "--reason="+value)
+		for i, field := range a.Fields {
+			if value := p.value(first + i); value != "" {
+				flags = append(flags, field.Flag+"="+value)
+			}
 		}
 		title := fmt.Sprintf("flux %s %s", a.Verb, what)
 		m.action = &activity{title: title, rows: rows}
@@ -135,6 +140,19 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 	return p
 }
 
+// checkFields returns an error if the value of a field is invalid. first is the index of the input of the first field.
+func checkFields(m *model, p *prompt, fields []verbs.Field, first int) error {
+	for i, field := range fields {
+		if field.Check == nil {
+			continue
+		}
+		if err := field.Check(p.value(first+i), m.app.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // actionEnded reports the result of an action, or shows its consequences.
 func (m *model) actionEnded(msg child.End) {
 	m.action.done = true
@@ -142,8 +160,8 @@ func (m *model) actionEnded(msg child.End) {
 		p.lines, p.loading = append(p.lines, m.action.text.Lines...), false
 		m.status = ""
 		if msg.Code != 0 || msg.Err != nil {
-			p.accept, p.options, p.input = nil, nil, nil
-			p.title = "The consequences could not be determined"
+			p.accept, p.options, p.inputs = nil, nil, nil
+			p.title = "Could not determine the consequences"
 		}
 		return
 	}
@@ -151,7 +169,7 @@ func (m *model) actionEnded(msg child.End) {
 	case msg.Err != nil:
 		m.status = "✗ running flux: " + msg.Err.Error()
 	case msg.Code != 0:
-		m.status = fmt.Sprintf("✗ %s has failed; o shows the output: %s", m.action.title, last)
+		m.status = fmt.Sprintf("✗ %s failed (o shows the output): %s", m.action.title, last)
 	default:
 		m.status = m.action.title + ": " + last
 	}

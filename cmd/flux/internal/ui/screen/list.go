@@ -16,10 +16,8 @@ import (
 const (
 	// detailLines is the height of the details of the selected object, eventLines the height of its events.
 	detailLines, eventLines = 4, 8
-	// revisionWidth is the minimum terminal width at which the list shows revisions.
-	revisionWidth = 110
-	restDelay     = 300 * time.Millisecond
-	wheelLines    = 3
+	restDelay               = 300 * time.Millisecond
+	wheelLines              = 3
 )
 
 // restMsg is sent when the cursor has not moved for a while since the given number of moves.
@@ -39,8 +37,8 @@ func listView(m *model) []string {
 	l := &m.list
 	l.Height = rowsShown(m)
 	l.Scroll()
-	columns := columnsOf(m)
-	lines := []string{m.styles.Strong.Render(columns.line("  RESOURCE", "AGE", "REVISION", "MESSAGE"))}
+	columns := paint.ColumnsOf(m.width)
+	lines := []string{m.styles.Strong.Render(columns.Line("  RESOURCE", "AGE", "REVISION", "MESSAGE"))}
 	for i := l.Top; i < min(len(l.Rows), l.Top+l.Height); i++ {
 		lines = append(lines, rowView(m, columns, l.Rows[i], i == l.Cursor))
 	}
@@ -60,31 +58,7 @@ func listView(m *model) []string {
 	return lines
 }
 
-// columns are the column widths of the list.
-type columns struct{ name, age, revision, message int }
-
-func columnsOf(m *model) columns {
-	c := columns{age: 5}
-	if m.width >= revisionWidth {
-		c.revision = 24
-	}
-	c.name = min(60, (m.width-c.age-c.revision)*45/100)
-	c.message = m.width - c.name - c.age - c.revision - 3
-	if c.revision == 0 {
-		c.message++
-	}
-	return c
-}
-
-func (c columns) line(name, age, revision, message string) string {
-	parts := []string{paint.Cell(name, c.name), paint.Cell(age, c.age)}
-	if c.revision > 0 {
-		parts = append(parts, paint.Cell(revision, c.revision))
-	}
-	return strings.Join(append(parts, paint.Cell(message, c.message)), " ")
-}
-
-func rowView(m *model, c columns, row live.Row, selected bool) string {
+func rowView(m *model, c paint.Columns, row live.Row, selected bool) string {
 	prefix := paint.Mark(row.State) + " "
 	if m.list.Marks[row.ID] {
 		prefix = "● "
@@ -93,10 +67,10 @@ func rowView(m *model, c columns, row live.Row, selected bool) string {
 		prefix = "└ " + prefix
 	}
 	name := row.ID.String()
-	if word := cmp.Or(row.Kind.Short, row.Kind.Word); word != "" && c.revision == 0 {
+	if word := cmp.Or(row.Kind.Short, row.Kind.Word); word != "" && c.Revision == 0 {
 		name = strings.Replace(name, row.ID.Kind, word, 1)
 	}
-	line := c.line(prefix+name, overview.Age(m.snapshot, row), row.Revision, overview.Message(row))
+	line := c.Line(prefix+name, overview.Age(m.snapshot, row), row.Revision, overview.Message(row))
 	switch {
 	case selected:
 		return m.styles.Selected.Render(line)

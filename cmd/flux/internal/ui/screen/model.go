@@ -3,6 +3,7 @@ package screen
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/rows"
-	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -47,13 +47,13 @@ type model struct {
 	// status is the message in the last line.
 	status string
 	action *activity
-	// awaited are the objects that trigger a notification when they are ready.
+	// awaited holds the objects for which a notification is sent when they are ready.
 	awaited map[controllers.ID]bool
 }
 
-func newModel(ctx context.Context, a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
+func newModel(a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
 	return &model{
-		ctx: ctx, app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
+		app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
 		awaited: map[controllers.ID]bool{},
 	}
 }
@@ -86,6 +86,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case child.End:
 		m.received(msg.Run, func(t *child.Transcript) { t.End() })
 		m.ended(msg)
+	case resumedMsg:
+		return m, resumed(m, msg)
 	case restMsg:
 		if m.events != nil && int(msg) == m.list.Moves {
 			m.openEvents()
@@ -97,11 +99,25 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
-		if m.prompt != nil && m.prompt.input != nil {
+		if m.prompt != nil && len(m.prompt.inputs) > 0 {
 			return m, m.prompt.typed(m, msg)
 		}
 	}
 	return m, nil
+}
+
+// resumedMsg is sent when the dashboard continues after a suspension.
+type resumedMsg struct{ err error }
+
+// resumed closes the dashboard if the terminal is lost.
+func resumed(m *model, msg resumedMsg) tea.Cmd {
+	switch {
+	case errors.Is(msg.err, child.ErrNotStopped):
+		m.status = msg.err.Error()
+	case msg.err != nil:
+		return tea.Quit
+	}
+	return nil
 }
 
 // take shows a new state of the cluster, and notifies the user of objects that have become ready.
@@ -157,7 +173,7 @@ func (m *model) ended(msg child.End) {
 func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	switch name := key.String(); {
 	case name == "ctrl+z":
-		return tea.Suspend
+		return tea.Exec(&child.Suspension{}, func(err error) tea.Msg { return resumedMsg{err} })
 	case name == "ctrl+c":
 		return tea.Quit
 	case m.prompt != nil:
@@ -236,17 +252,13 @@ func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
 		return tea.SetClipboard(row.ID.String())
 	case "n":
 		m.awaited[row.ID] = true
-		m.status = "waiting until " + printable.Line(row.ID.String()) + " is ready"
+		m.status = "notifying when " + printable.Line(row.ID.String()) + " is ready"
 	case "o":
 		m.openOutput()
 	default:
-		for i, p := range verbs.Pages() {
-			if p.Key == name {
-				m.open(row, i)
-				return nil
-			}
+		if !openPage(m, name, row) {
+			return m.act(name)
 		}
-		return m.act(name)
 	}
 	return nil
 }
@@ -267,7 +279,7 @@ func (m *model) openOwner(row live.Row) {
 // ask shows a prompt.
 func (m *model) ask(p *prompt) tea.Cmd {
 	m.prompt, m.status = p, ""
-	return p.focus()
+	return p.focus(0)
 }
 
 // View implements tea.Model.
@@ -312,7 +324,7 @@ func bottom(m *model) []string {
 		keys = "enter why  / filter  : jump  space mark  r reconcile  s suspend  u resume  ? help  q quit"
 	}
 	if m.page != nil {
-		keys = cmp.Or(m.page.keys, "tab next page  R reload  W wrap  p owner  b back  esc list  ? help")
+		keys = cmp.Or(m.page.keys, pageKeys)
 	}
 	return []string{m.styles.Faint.Render(paint.Filled(keys, m.width))}
 }

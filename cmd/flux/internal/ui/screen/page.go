@@ -17,6 +17,9 @@ import (
 	"github.com/fluxkit/flux/pkg/live"
 )
 
+// pageKeys are the most important keys of a page.
+const pageKeys = "tab next page  R reload  W wrap  p owner  b back  esc list  ? help"
+
 // page shows the output of a command about an object.
 type page struct {
 	row    live.Row
@@ -134,12 +137,12 @@ func (p *page) view(m *model) []string {
 // open shows a page about an object, or the next one that its kind has.
 func (m *model) open(row live.Row, at int) {
 	if row.Object == nil && at > 0 {
-		m.status = printable.Line(row.ID.String()) + " is not in the list: only the page why is available"
+		m.status = printable.Line(row.ID.String()) + " is not in the list: only its why page is available"
 		return
 	}
 	kinds := verbs.Pages()
 	if !kinds[at].Has(row.Kind) {
-		m.status = fmt.Sprintf("%s has no page %q", row.ID.Kind, kinds[at].Name)
+		m.status = fmt.Sprintf("%s has no %s page", row.ID.Kind, kinds[at].Name)
 		return
 	}
 	p := newPage(m, row)
@@ -147,9 +150,21 @@ func (m *model) open(row live.Row, at int) {
 		m.page.close()
 		p.unfolded, p.cuts = m.page.unfolded, m.page.cuts
 	}
-	p.at, p.bottom = at, kinds[at].Name == "logs"
+	p.at, p.bottom = at, slices.Contains([]string{"logs", "pods"}, kinds[at].Name)
 	m.page, m.status = p, ""
+	if kinds[at].Name == "history" && verbs.ComparesRevisions(row.Kind) {
+		p.keys = "c compare revisions  " + pageKeys
+	}
 	p.load(m, kinds[at].Args(row, !p.unfolded))
+}
+
+// openPage shows the page of a key, and reports whether there is one.
+func openPage(m *model, key string, row live.Row) bool {
+	at := slices.IndexFunc(verbs.Pages(), func(p verbs.Page) bool { return p.Key == key })
+	if at >= 0 {
+		m.open(row, at)
+	}
+	return at >= 0
 }
 
 // reopen shows the page about the selected object.
@@ -188,12 +203,17 @@ func (m *model) pressInPage(key tea.KeyPressMsg) tea.Cmd {
 		p.cuts = !p.cuts
 		p.update(m)
 		return nil
+	case "c":
+		if p.at >= 0 && verbs.Pages()[p.at].Name == "history" {
+			return compareRevisions(m, p.row)
+		}
 	case "f":
 		p.unfolded = !p.unfolded
 		m.reload()
 		return nil
 	}
-	if p.at < 0 {
+	if p.at < 0 { // the output of an action may be about several objects
+		openPage(m, name, p.row)
 		return nil
 	}
 	if step == 0 {

@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/live"
 )
@@ -23,19 +26,26 @@ type prompt struct {
 	title   string
 	lines   []string
 	options []verbs.Option
-	// on holds the flags of the options that are selected.
+	// on holds the flags of the selected options.
 	on map[string]bool
-	// input reads a text. Without it, y or enter confirms.
-	input *textinput.Model
-	// need is the text that confirms, or "" for any.
+	// inputs are the text inputs, and at is the index of the focused one. Without inputs, y or enter confirms.
+	inputs []*textinput.Model
+	at     int
+	// need is the text that the first input requires, or "" for any.
 	need string
+	// check returns an error if the inputs are invalid, and problem describes it. check may be nil.
+	check   func(m *model) error
+	problem string
 	// loading is set until the lines are complete. The prompt cannot be confirmed until then.
 	loading bool
 	// change is called after each change of the input, and choose with the number of lines to move the selection. Both may be nil.
 	change func(m *model, value string)
 	choose func(step int)
+	// mark marks the selected line, and may be nil. keys replaces the line with the keys.
+	mark func()
+	keys string
 	// accept is nil if there is nothing to confirm.
-	accept func(m *model, value string) tea.Cmd
+	accept func(m *model) tea.Cmd
 	// cancel is called if the prompt is closed without a confirmation, and end when it is closed. Both may be nil.
 	cancel func(m *model)
 	end    func()
@@ -49,21 +59,27 @@ func newInput(label string) *textinput.Model {
 	return &in
 }
 
-func (p *prompt) focus() tea.Cmd {
-	if p.input == nil {
+// focus lets the input at an index receive the keys.
+func (p *prompt) focus(at int) tea.Cmd {
+	if len(p.inputs) == 0 {
 		return nil
 	}
-	return p.input.Focus()
+	p.inputs[p.at].Blur()
+	p.at = (at + len(p.inputs)) % len(p.inputs)
+	return p.inputs[p.at].Focus()
 }
 
-// press handles a key. With an input, options require alt, because other keys are text.
+// value returns the text of an input.
+func (p *prompt) value(i int) string { return strings.TrimSpace(p.inputs[i].Value()) }
+
+// press handles a key. With inputs, options require alt, because other keys are text.
 func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
 	option := slices.IndexFunc(p.options, func(o verbs.Option) bool {
-		return name == "alt+"+o.Key || p.input == nil && name == o.Key
+		return name == "alt+"+o.Key || len(p.inputs) == 0 && name == o.Key
 	})
 	switch {
-	case name == "esc", p.input == nil && (name == "n" || name == "q"), p.accept == nil:
+	case name == "esc", len(p.inputs) == 0 && (name == "n" || name == "q"), p.accept == nil:
 		p.close(m)
 		if p.cancel != nil {
 			p.cancel(m)
@@ -73,20 +89,28 @@ func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
 		flag := p.options[option].Flag
 		p.on[flag] = !p.on[flag]
 		return nil
-	case name == "enter", p.input == nil && name == "y":
+	case name == "enter", len(p.inputs) == 0 && name == "y":
 		return p.confirm(m)
 	case p.choose != nil && (name == "up" || name == "down"):
 		p.choose(map[string]int{"up": -1, "down": 1}[name])
 		return nil
-	case p.input == nil:
+	case p.mark != nil && name == "space":
+		p.mark()
 		return nil
+	case len(p.inputs) == 0:
+		return nil
+	case name == "tab" || name == "down":
+		return p.focus(p.at + 1)
+	case name == "shift+tab" || name == "up":
+		return p.focus(p.at - 1)
 	}
 	return p.typed(m, key)
 }
 
 func (p *prompt) typed(m *model, msg tea.Msg) tea.Cmd {
-	in, cmd := p.input.Update(msg)
-	*p.input = in
+	in, cmd := p.inputs[p.at].Update(msg)
+	*p.inputs[p.at] = in
+	p.problem = ""
 	if p.change != nil {
 		p.change(m, in.Value())
 	}
@@ -94,15 +118,21 @@ func (p *prompt) typed(m *model, msg tea.Msg) tea.Cmd {
 }
 
 func (p *prompt) confirm(m *model) tea.Cmd {
-	value := ""
-	if p.input != nil {
-		value = strings.TrimSpace(p.input.Value())
-	}
-	if p.loading || p.need != "" && value != p.need {
+	if p.loading || p.need != "" && p.value(0) != p.need {
 		return nil
 	}
+	if p.check != nil {
+		if err := p.check(m); err != nil {
+			p.problem = "✗ " + printable.Line(err.Error())
+			var remedy *hint.Error
+			if errors.As(err, &remedy) {
+				p.problem += ": " + remedy.Hint
+			}
+			return nil
+		}
+	}
 	p.close(m)
-	return p.accept(m, value)
+	return p.accept(m)
 }
 
 func (p *prompt) close(m *model) {
@@ -128,23 +158,29 @@ func (p *prompt) view(m *model) []string {
 		}
 	}
 	if p.loading {
-		lines = append(lines, m.styles.Faint.Render("  reading the consequences …"))
+		lines = append(lines, m.styles.Faint.Render("  determining the consequences …"))
 	}
 	for _, o := range p.options {
 		state, key := "off", o.Key
 		if p.on[o.Flag] {
 			state = m.styles.Strong.Render("on")
 		}
-		if p.input != nil {
+		if len(p.inputs) > 0 {
 			key = "alt+" + key
 		}
 		lines = append(lines, "  "+key+"  "+o.Flag+" ("+o.Text+"): "+state)
 	}
-	if p.input != nil {
-		p.input.SetWidth(max(1, m.width-len(p.input.Prompt)-1))
-		return append(lines, paint.Filled(p.input.View(), m.width))
+	if p.problem != "" {
+		lines = append(lines, m.styles.Red.Render(paint.Filled(p.problem, m.width)))
 	}
-	keys := "y or enter confirms, n or esc cancels"
+	for _, in := range p.inputs {
+		in.SetWidth(max(1, m.width-len(in.Prompt)-1))
+		lines = append(lines, paint.Filled(in.View(), m.width))
+	}
+	if len(p.inputs) > 0 {
+		return lines
+	}
+	keys := cmp.Or(p.keys, "y or enter confirms, n or esc cancels")
 	if p.accept == nil {
 		keys = "any key closes"
 	}
@@ -154,10 +190,10 @@ func (p *prompt) view(m *model) []string {
 // filterPrompt changes the filter while it is typed.
 func filterPrompt(m *model) *prompt {
 	before := m.list.Filter
-	hint := []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
-	p := &prompt{input: newInput("/"), lines: hint}
-	p.input.SetValue(before.Text)
-	p.input.CursorEnd()
+	fields := []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
+	p := &prompt{inputs: []*textinput.Model{newInput("/")}, lines: fields}
+	p.inputs[0].SetValue(before.Text)
+	p.inputs[0].CursorEnd()
 	apply := func(m *model, f live.Filter) {
 		m.list.Filter = f
 		m.list.Show(m.snapshot)
@@ -168,10 +204,10 @@ func filterPrompt(m *model) *prompt {
 			p.lines = []string{printable.Line(err.Error())}
 			return
 		}
-		p.lines = hint
+		p.lines = fields
 		apply(m, f)
 	}
-	p.accept = func(*model, string) tea.Cmd { return nil }
+	p.accept = func(*model) tea.Cmd { return nil }
 	p.cancel = func(m *model) { apply(m, before) }
 	return p
 }
@@ -216,7 +252,7 @@ func jumpPrompt(m *model) *prompt {
 	for i, d := range all {
 		texts[i] = d.text
 	}
-	p := &prompt{input: newInput(":")}
+	p := &prompt{inputs: []*textinput.Model{newInput(":")}}
 	var found []destination
 	chosen := 0
 	show := func() {
@@ -243,7 +279,7 @@ func jumpPrompt(m *model) *prompt {
 		chosen = max(0, min(len(found)-1, chosen+step))
 		show()
 	}
-	p.accept = func(m *model, _ string) tea.Cmd {
+	p.accept = func(m *model) tea.Cmd {
 		if chosen >= len(found) {
 			m.status = "nothing found"
 			return nil

@@ -3,6 +3,7 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/live"
@@ -53,8 +56,6 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 	if o.ReadOnly {
 		guard = config.ReadOnly
 	}
-	ctx, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
 	own := cmd.LocalNonPersistentFlags()
 	r := &child.Runner{Program: flux, Env: a.Environ(), Global: overview.Flags(cmd.Flags(), func(f *pflag.Flag) bool {
 		return own.Lookup(f.Name) != nil || f.Name == "namespace" || f.Name == "context"
@@ -65,16 +66,37 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 	if ui.Colors(screen, a.Env) {
 		r.Env = append(r.Env, "CLICOLOR_FORCE=1")
 	}
-	m := newModel(ctx, a, name, guard, r)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithOutput(screen), tea.WithEnvironment(a.Environ()), tea.WithoutSignalHandler())
-	r.Send = p.Send
-	r.Running.Go(func() { cluster.Run(ctx) })
-	r.Running.Go(func() { evaluate(ctx, cluster, p.Send) })
-	_, err = p.Run()
-	cancel()
-	r.Running.Wait()
-	if cause := context.Cause(cmd.Context()); cause != nil {
+	return newModel(a, name, guard, r).show(cmd.Context(), screen, func(ctx context.Context) {
+		cluster.Run(ctx, r.Go)
+		r.Go(func() { evaluate(ctx, cluster, r.Send) })
+	})
+}
+
+// crashHint is the remedy for a panic.
+const crashHint = "report the crash with this stack trace; flux ui --once prints the overview"
+
+// show runs the dashboard until the user closes it, ctx ends, or a goroutine panics. start starts the goroutines of
+// the dashboard.
+func (m *model) show(ctx context.Context, screen io.Writer, start func(context.Context)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m.ctx = ctx
+	m.run.Crashed = func(problem any, stack []byte) {
+		_, _ = m.app.Err.Write(append(stack, '\n'))                                                       // a buffer
+		cancel(hint.Errorf(crashHint, "the dashboard has crashed: %s", redact.Text(fmt.Sprint(problem)))) // which restores the terminal
+	}
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithOutput(screen), tea.WithEnvironment(m.app.Environ()), tea.WithoutSignalHandler())
+	m.run.Send = p.Send
+	start(ctx)
+	_, err := p.Run()
+	cause := context.Cause(ctx)
+	cancel(nil)
+	m.run.Wait()
+	switch {
+	case cause != nil:
 		return cause
+	case errors.Is(err, tea.ErrProgramPanic): // printed by bubbletea
+		return hint.Errorf(crashHint, "the dashboard has crashed")
 	}
 	return err
 }

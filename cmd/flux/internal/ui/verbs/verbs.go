@@ -3,9 +3,12 @@ package verbs
 
 import (
 	"slices"
+	"time"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/live"
+	"github.com/fluxkit/flux/pkg/reconcile"
+	"github.com/fluxkit/flux/pkg/tree"
 )
 
 // Page is a page about an object: the output of a command.
@@ -49,6 +52,9 @@ func Pages() []Page {
 		{"logs", "l", always, func(row live.Row, _ bool) []string {
 			return []string{"logs", "--for=" + row.ID.String(), "--tail=200", "--follow"}
 		}},
+		{"pods", "L", func(k controllers.Kind) bool { return k.Applies() && k.Has(controllers.Tree) }, func(row live.Row, _ bool) []string {
+			return []string{"logs", "--for=" + row.ID.String(), "--pods", "--tail=200", "--follow"}
+		}},
 		{"YAML", "Y", always, subject("get", "--output=yaml")},
 		{"history", "h", func(k controllers.Kind) bool { return k.Has(controllers.History) }, subject("history")},
 	}
@@ -64,8 +70,8 @@ type Action struct {
 	// Effect describes the action. Options are the flags that the confirmation offers.
 	Effect  string
 	Options []Option
-	// Reason is set if the confirmation prompts for a reason.
-	Reason bool
+	// Fields are the flags with a value for which the confirmation prompts.
+	Fields []Field
 	// Preview is the flag with which the command prints its consequences without a change.
 	Preview string
 	Flags   []string
@@ -75,6 +81,32 @@ type Action struct {
 type Option struct {
 	Key, Flag, Text string
 	Applies         func(controllers.Kind) bool
+}
+
+// ComparesRevisions reports whether RevisionDiff supports a kind.
+func ComparesRevisions(k controllers.Kind) bool { return ofFlux(k) && !k.Release }
+
+// Revisions returns the revisions in the history of an object, newest first.
+func Revisions(row live.Row) []string {
+	var revisions []string
+	for _, e := range (tree.Link{Kind: row.Kind, Live: row.Object}).History() {
+		if e.Revision != "" && !slices.Contains(revisions, e.Revision) {
+			revisions = append(revisions, e.Revision)
+		}
+	}
+	return revisions
+}
+
+// RevisionDiff returns the arguments of the command that prints the changes between two revisions of the source of an
+// object.
+func RevisionDiff(row live.Row, base, head string) []string {
+	return []string{"diff", row.Kind.Word, row.ID.Name, "--namespace=" + row.ID.Namespace, "--base=" + base, "--revision=" + head}
+}
+
+// Field is a flag with a value. Check returns an error if the value is invalid, and may be nil.
+type Field struct {
+	Flag, Label string
+	Check       func(value string, now time.Time) error
 }
 
 // Actions lists the actions.
@@ -92,8 +124,15 @@ func Actions() []Action {
 			},
 		},
 		{
-			Key: "s", Verb: "suspend", Applies: controllers.Suspend, Effect: "The controllers do not reconcile it until it is resumed.", Reason: true,
-			If: isActive, Else: "is suspended already",
+			Key: "s", Verb: "suspend", Applies: controllers.Suspend, Effect: "The controllers do not reconcile it until it is resumed.",
+			Fields: []Field{
+				{"--reason", "reason (optional): ", nil},
+				{"--until", "until, such as 2h or 2026-12-01T08:00:00Z (optional): ", func(value string, now time.Time) error {
+					_, err := reconcile.Expiration(value, now)
+					return err
+				}},
+			},
+			If: isActive, Else: "is already suspended",
 		},
 		{
 			Key: "u", Verb: "resume", Applies: controllers.Resume, Effect: "The controllers reconcile it again, and flux waits for the result.",
