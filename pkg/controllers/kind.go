@@ -96,7 +96,7 @@ type Kind struct {
 	// Fetch names the fields of the spec with the address and the credentials
 	// of a server.
 	Fetch Fetch
-	// Secrets lists the fields that reference a Secret: {name}, or a list of such references.
+	// Secrets lists the fields that reference a Secret: {name}, a list of such references, or only its name.
 	Secrets []string
 	// Attempted lists the conditions that still report a failed action after Ready reports its
 	// remediation.

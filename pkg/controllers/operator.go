@@ -60,7 +60,7 @@ var Operator = []Kind{
 		Word: "fluxinstance", Plural: "fluxinstances", Verbs: operated | Tree | History,
 		Examples: Examples{Names: [2]string{"flux", "flux-system"}, Revision: "v2.9.0@sha256:6f9a1b2c"},
 		Columns:  []Column{revision(applied()), suspended}, Done: "applied revision %s", Result: applied(),
-		Suspension: disabled(), Inventory: Path{inventory}, Manager: OperatorName, Prunes: true, Keep: unpruned(),
+		Suspension: disabled(), Inventory: Path{inventory}, Manager: OperatorName, Prunes: true, Keep: unpruned(), Secrets: secretNames,
 		Recorded: true, Schedule: every(time.Hour, 5*time.Minute), Health: &Health{All: Path{"spec.wait"}, Reasons: unfinished()},
 	},
 	{
