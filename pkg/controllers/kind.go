@@ -170,8 +170,9 @@ type Ref struct {
 	Field string
 	// Kinds lists the kinds that the reference may have. A single kind is the default.
 	Kinds []string
-	// CrossNamespace allows a reference to another namespace.
-	CrossNamespace bool
+	// CrossNamespace allows a reference to another namespace. Absolute is set if a reference without a namespace is not to
+	// the namespace of the object: the target may be cluster-scoped.
+	CrossNamespace, Absolute bool
 	// Keyed is set if Path is a map with the names as keys.
 	Keyed bool
 }

@@ -72,7 +72,7 @@ var Operator = []Kind{
 		Recorded: true, Schedule: every(time.Hour, 5*time.Minute), Health: &Health{All: Path{"spec.wait"}, Reasons: unfinished()},
 		Refs: []Ref{
 			{Relation: "input", Path: Path{"spec.inputsFrom[]"}, Kinds: []string{InputProvider}},
-			{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, CrossNamespace: true},
+			{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, CrossNamespace: true, Absolute: true},
 		},
 	},
 	{

@@ -25,6 +25,7 @@ func checkWorkloads(c *cluster) {
 		}
 		id := o.ref.ID
 		checkNamespace(c, o, id.Namespace, all)
+		checkNeeded(c, o, all)
 		for _, r := range referencesOf(id, o.Object.Object) {
 			// Charts create objects when they are installed. Those that the values mention must exist.
 			if !all.mayHave(r.id) && (build.IsKustomization(owner) || mentions(owner.Object["spec"], r.id.Name)) {
@@ -33,6 +34,21 @@ func checkWorkloads(c *cluster) {
 		}
 		if f, ok := unselective(o, all); ok && build.IsKustomization(owner) {
 			c.add(o, f)
+		}
+	}
+}
+
+// checkNeeded notes the objects in spec.dependsOn of a ResourceSet that are not in Git. Missing Flux objects are errors.
+func checkNeeded(c *cluster, o *object, all *contents) {
+	if !o.ref.IsResourceSet() {
+		return
+	}
+	kind, _ := o.ref.Flux()
+	for _, id := range kind.DependenciesOf(o.Object.Object) {
+		_, flux := id.Flux()
+		installed := id.IsNamespace() && id.Name == c.Namespace || id.IsCRD() && slices.ContainsFunc(controllers.Known, func(k controllers.Kind) bool { return k.CRD() == id.Name })
+		if !flux && !installed && !substituted(id.Name) && !all.mayHave(id) {
+			c.add(o, Finding{Severity: Note, Rule: RuleDependency, Field: dependsOn, Message: fmt.Sprintf("names %s, which is not in Git", id)})
 		}
 	}
 }
