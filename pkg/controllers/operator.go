@@ -16,6 +16,9 @@ const (
 	InputProvider = "ResourceSetInputProvider"
 )
 
+// StaticProvider is the type of an input provider whose inputs are in its spec.
+const StaticProvider = "Static"
+
 // OperatorName is the name of flux-operator: of its Deployment, its image and its field manager.
 const OperatorName = "flux-operator"
 

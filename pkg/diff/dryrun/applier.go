@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-// applier holds the differences between how kustomize-controller and helm-controller apply
-// objects.
+// applier holds the differences between how kustomize-controller, helm-controller and flux-operator
+// apply objects.
 type applier struct {
 	kube.Applier
 	// group is the prefix of the labels by which the controller selects its objects.
@@ -33,6 +34,11 @@ func kustomizeController(overridden []string) applier {
 			slices.ContainsFunc(overridden, func(name string) bool { return strings.HasPrefix(entry.Manager, name) })
 	}
 	return applier{Applier: kube.Applier{Manager: manager}, group: policy.Group, takesOver: takesOver, leftovers: leftovers}
+}
+
+// operatorApplier returns the applier of a kind of flux-operator.
+func operatorApplier(k controllers.Kind) applier {
+	return applier{Applier: kube.Applier{Manager: controllers.OperatorName}, group: cmp.Or(k.Label, k.Group), takesOver: func(metav1.ManagedFieldsEntry) bool { return false }}
 }
 
 // labels returns the selector of the objects that an owner has applied.
