@@ -88,6 +88,8 @@ func (p Problem) Text(removed bool) string {
 		return "circular spec.dependsOn: " + Names(p.Cycle, " → ")
 	case p.Own != controllers.ID{}:
 		return "spec.dependsOn names " + p.Own.String() + ", which it applies itself"
+	case p.Missing.Namespace == "" && !p.MayExist():
+		return "spec.dependsOn names " + p.Missing.String() + " without a namespace"
 	case removed:
 		return "spec.dependsOn names " + p.Missing.String() + ", which this change removes"
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -43,12 +44,18 @@ func checkNeeded(c *cluster, o *object, all *contents) {
 	if !o.ref.IsResourceSet() {
 		return
 	}
-	kind, _ := o.ref.Flux()
-	for _, id := range kind.DependenciesOf(o.Object.Object) {
+	for _, needed := range (controllers.Part{Object: o.Object.Object}).Elements(dependsOn) {
+		gvk := schema.FromAPIVersionAndKind(needed.Text("apiVersion"), needed.Text("kind"))
+		id := controllers.NewID(gvk.GroupKind(), needed.Text("namespace"), needed.Text("name"))
 		_, flux := id.Flux()
+		namespaced, _ := build.Scope(gvk)
 		installed := id.IsNamespace() && id.Name == c.Namespace || id.IsCRD() && slices.ContainsFunc(controllers.Known, func(k controllers.Kind) bool { return k.CRD() == id.Name })
-		if !flux && !installed && !substituted(id.Name) && !all.mayHave(id) {
-			c.add(o, Finding{Severity: Note, Rule: RuleDependency, Field: dependsOn, Message: fmt.Sprintf("names %s, which is not in Git", id)})
+		switch {
+		case flux || substituted(id.Name):
+		case namespaced && id.Namespace == "":
+			c.add(o, Finding{Severity: Invalid, Rule: RuleDependency, Field: needed.Field, Message: fmt.Sprintf("names %s without a namespace", id)})
+		case !installed && !all.mayHave(id) && !all.ids[id.WithoutNamespace()]: // the namespace of a cluster-scoped object has no effect
+			c.add(o, Finding{Severity: Note, Rule: RuleDependency, Field: needed.Field, Message: fmt.Sprintf("names %s, which is not in Git", id)})
 		}
 	}
 }

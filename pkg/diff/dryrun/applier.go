@@ -36,9 +36,17 @@ func kustomizeController(overridden []string) applier {
 	return applier{Applier: kube.Applier{Manager: manager}, group: policy.Group, takesOver: takesOver, leftovers: leftovers}
 }
 
-// operatorApplier returns the applier of a kind of flux-operator.
+// operatorApplier returns the applier of a kind of flux-operator, which takes over the fields that kubectl has set, and those
+// that kustomize-controller has applied.
 func operatorApplier(k controllers.Kind) applier {
-	return applier{Applier: kube.Applier{Manager: controllers.OperatorName}, group: cmp.Or(k.Label, k.Group), takesOver: func(metav1.ManagedFieldsEntry) bool { return false }}
+	takesOver := func(entry metav1.ManagedFieldsEntry) bool {
+		other := manager
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate {
+			other = beforeApply
+		}
+		return entry.Subresource == "" && (strings.HasPrefix(entry.Manager, kubectl) || strings.HasPrefix(entry.Manager, other))
+	}
+	return applier{Applier: kube.Applier{Manager: controllers.OperatorName}, group: cmp.Or(k.Label, k.Group), takesOver: takesOver}
 }
 
 // labels returns the selector of the objects that an owner has applied.
