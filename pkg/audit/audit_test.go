@@ -34,6 +34,8 @@ const (
 	crd           = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec: {group: example.com, names: {kind: Widget}}\n"
 	widget        = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: apps}\n"
 	instance      = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\n"
+	namespace     = "apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}"
+	policy        = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: tenants}\nspec: {policyName: x, matchResources: {namespaceSelector: "
 	separator     = "\n---\n"
 )
 
@@ -212,8 +214,18 @@ var cases = map[string]struct{ found, missed []string }{
 		missed: []string{strings.Replace(release, "apps}", "default}", 1) + `spec: {targetNamespace: apps}`, strings.Replace(configMap, "flux-system}", "default}", 1)},
 	},
 	"watch-label": {
-		found: []string{kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}}` + separator + configMap},
-		missed: []string{kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: Secret, name: settings}]}}` + separator + configMap, configMap,
+		found: []string{
+			kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}}` + separator + configMap,
+			// in the target namespace of the release, which reads it in its own namespace
+			release + `spec: {targetNamespace: flux-system, valuesFrom: [{kind: ConfigMap, name: settings}]}` + separator + configMap,
+		},
+		missed: []string{
+			release + `spec: {targetNamespace: flux-system, valuesFrom: [{kind: ConfigMap, name: settings, optional: true}]}` + separator + configMap,
+			release + `spec: {targetNamespace: other, valuesFrom: [{kind: ConfigMap, name: settings}]}` + separator + configMap,
+			release + `spec: {targetNamespace: flux-system, valuesFrom: [{kind: Secret, name: settings}]}` + separator + configMap,
+			release + `spec: {targetNamespace: flux-system, valuesFrom: [{kind: ConfigMap, name: settings}]}` + separator + configMap + separator +
+				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: apps, labels: {reconcile.fluxcd.io/watch: Enabled}}\n",
+			kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: Secret, name: settings}]}}` + separator + configMap, configMap,
 			// generated: a change changes the name
 			kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings-m589kfcgc2}]}}` + separator + strings.Replace(configMap, "name: settings", "name: settings-m589kfcgc2", 1)},
 	},
@@ -230,6 +242,24 @@ var cases = map[string]struct{ found, missed []string }{
 			release + `spec: {}` + separator + "apiVersion: v1\nkind: Namespace\nmetadata: {name: apps, labels: {toolkit.fluxcd.io/tenant: a}}" + separator +
 				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: helm-controller, namespace: flux-system, labels: {app.kubernetes.io/part-of: flux}}\n" +
 				`spec: {template: {spec: {containers: [{name: manager, image: "a:1", args: [--default-service-account=default]}]}}}`,
+		},
+	},
+	"tenant-label": {
+		found: []string{
+			release + `spec: {serviceAccountName: a}` + separator + namespace + separator + policy + "{matchLabels: {toolkit.fluxcd.io/role: tenant}}}}",
+			release + `spec: {serviceAccountName: a}` + separator + namespace + separator + policy + "{matchExpressions: [{key: toolkit.fluxcd.io/role, operator: In, values: [tenant]}]}}}",
+		},
+		missed: []string{
+			// not a tenant
+			release + `spec: {}` + separator + namespace + separator + policy + "{matchLabels: {toolkit.fluxcd.io/role: tenant}}}}",
+			// selected, and excluded on purpose
+			release + `spec: {serviceAccountName: a}` + separator + strings.Replace(namespace, "apps", "apps, labels: {toolkit.fluxcd.io/role: tenant}", 1) + separator + policy + "{matchLabels: {toolkit.fluxcd.io/role: tenant}}}}",
+			release + `spec: {serviceAccountName: a}` + separator + strings.Replace(namespace, "apps", "apps, labels: {toolkit.fluxcd.io/role: platform}", 1) + separator + policy + "{matchLabels: {toolkit.fluxcd.io/role: tenant}}}}",
+			// a policy that is not for tenants, or for all namespaces but some
+			release + `spec: {serviceAccountName: a}` + separator + namespace + separator + policy + "{matchLabels: {environment: production}}}}",
+			release + `spec: {serviceAccountName: a}` + separator + namespace + separator + policy + "{matchExpressions: [{key: toolkit.fluxcd.io/role, operator: NotIn, values: [platform]}]}}}",
+			release + `spec: {serviceAccountName: a}` + separator + namespace + separator + strings.TrimSuffix(policy, "matchResources: {namespaceSelector: ") + "}",
+			strings.Replace(release, "apps", "flux-system", 1) + `spec: {serviceAccountName: a}` + separator + strings.Replace(namespace, "apps", "flux-system", 1) + separator + policy + "{matchLabels: {toolkit.fluxcd.io/role: tenant}}}}",
 		},
 	},
 	"image-filter": {

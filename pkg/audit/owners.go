@@ -191,6 +191,14 @@ func settingsOf(o *Object) []setting {
 // their data.
 func watchLabels(s *state, o *Object) []hit {
 	reader, read := s.readers[o.ID]
+	if by, misplaced := s.misplaced[o.ID]; misplaced && !read && o.GetLabels()[watchLabel] != "Enabled" {
+		wanted := o.ID
+		wanted.Namespace = by.Namespace
+		return when(s.byID[wanted] == nil, hit{
+			field: "metadata.labels", message: fmt.Sprintf("%s reads %s, which is not in Git: this object is in its target namespace", by, wanted),
+			fix: fmt.Sprintf("move it to the namespace %s, and set the label %s: Enabled", by.Namespace, watchLabel),
+		})
+	}
 	return when(read && o.GetLabels()[watchLabel] != "Enabled" && !repository.Generated(o.ID.Name), hit{
 		field: "metadata.labels", message: "changes are applied only at the next reconciliation of " + reader.String(), fix: "set the label " + watchLabel + ": Enabled",
 	})

@@ -121,6 +121,10 @@ var own = []Rule{
 		Reason: "The controller is cluster-admin by default. With spec.serviceAccountName, the permissions of the tenant apply.",
 	},
 	{
+		ID: "tenant-label", Severity: validate.Note, Summary: "An admission policy for tenants does not select the namespace of a tenant.", Offline: true, find: unlabeledTenants,
+		Reason: "The namespaceSelector of a ValidatingAdmissionPolicyBinding requires a label such as toolkit.fluxcd.io/role: tenant. The policy does not check objects in namespaces without it.",
+	},
+	{
 		ID: "image-filter", Severity: validate.Note, Summary: "An ImagePolicy does not filter tags.", find: imageFilters,
 		Reason: "spec.filterTags selects the tags that are meant for deployment. Without it, a tag such as 99.0.0-test may be selected.",
 	},

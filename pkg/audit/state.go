@@ -54,6 +54,13 @@ type state struct {
 	// dependents a Kustomization to one that depends on it.
 	sources             map[controllers.ID]bool
 	readers, dependents map[controllers.ID]controllers.ID
+	// misplaced maps a ConfigMap or Secret in the target namespace of a HelmRelease that reads it in its own namespace to the
+	// HelmRelease.
+	misplaced map[controllers.ID]controllers.ID
+	// accounts maps a namespace to an object in it that is applied with a service account, and bindings are the admission policies
+	// for the namespaces of tenants.
+	accounts map[string]controllers.ID
+	bindings []binding
 	// shared counts the objects that two owners both apply.
 	shared map[controllers.ID]map[controllers.ID]int
 	// impersonates is set if the controllers have a default service account.
@@ -66,7 +73,8 @@ func newState(d validate.Deployment, live bool) *state {
 	s := &state{
 		Deployment: d, live: live, byID: map[controllers.ID]*Object{}, crds: map[kind][]controllers.ID{},
 		appliers: map[controllers.ID][]controllers.ID{}, tenants: map[string]bool{}, sources: map[controllers.ID]bool{},
-		readers: map[controllers.ID]controllers.ID{}, dependents: map[controllers.ID]controllers.ID{}, shared: map[controllers.ID]map[controllers.ID]int{},
+		readers: map[controllers.ID]controllers.ID{}, dependents: map[controllers.ID]controllers.ID{}, misplaced: map[controllers.ID]controllers.ID{},
+		accounts: map[string]controllers.ID{}, shared: map[controllers.ID]map[controllers.ID]int{},
 	}
 	for i := range d.Objects {
 		o := &d.Objects[i]
@@ -82,6 +90,8 @@ func newState(d validate.Deployment, live bool) *state {
 			s.tenants[o.ID.Name] = o.GetLabels()["toolkit.fluxcd.io/tenant"] != "" || o.GetLabels()["toolkit.fluxcd.io/role"] == "tenant"
 		case o.ID.Kind == "Deployment" && s.ofFlux(o):
 			s.impersonates = s.impersonates || impersonates(o)
+		case o.ID.Kind == "ValidatingAdmissionPolicyBinding":
+			s.bindings = append(s.bindings, bindingOf(o)...)
 		case o.ID.IsFluxInstance():
 			s.impersonates = s.impersonates || text(o, "spec.cluster.multitenant") == "true"
 		}
@@ -101,6 +111,12 @@ func (s *state) link(o *Object) {
 	}
 	for _, at := range settingsOf(o) {
 		keepFirst(s.readers, at.id, o.ID)
+		if target := text(o, "spec.targetNamespace"); target != "" && target != at.id.Namespace && build.IsHelmRelease(o.Unstructured) && text(o, at.field+".optional") != "true" {
+			keepFirst(s.misplaced, controllers.ID{Kind: at.id.Kind, Namespace: target, Name: at.id.Name}, o.ID)
+		}
+	}
+	if applies(o) && text(o, "spec.serviceAccountName") != "" {
+		keepFirst(s.accounts, o.ID.Namespace, o.ID)
 	}
 	if k, _ := o.ID.Flux(); build.IsKustomization(o.Unstructured) {
 		for _, id := range k.DependenciesOf(o.Unstructured.Object) {
@@ -109,7 +125,7 @@ func (s *state) link(o *Object) {
 	}
 }
 
-func keepFirst(m map[controllers.ID]controllers.ID, key, value controllers.ID) {
+func keepFirst[K comparable](m map[K]controllers.ID, key K, value controllers.ID) {
 	if _, known := m[key]; !known {
 		m[key] = value
 	}

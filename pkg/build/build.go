@@ -77,9 +77,9 @@ type Result struct {
 	Excluded []controllers.VersionedID
 }
 
-// Add adds the objects and the secret values of another build.
+// Add adds the objects, the secret values and the excluded objects of another build.
 func (r *Result) Add(other *Result) {
-	r.Objects = append(r.Objects, other.Objects...)
+	r.Objects, r.Excluded = append(r.Objects, other.Objects...), append(r.Excluded, other.Excluded...)
 	r.SecretValues = append(r.SecretValues, other.SecretValues...)
 	slices.Sort(r.SecretValues)
 	r.SecretValues = slices.Compact(r.SecretValues)

@@ -3,6 +3,8 @@ package controllers
 import (
 	"slices"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 )
 
 // DefaultVersion is the Flux version that is installed by default, without a leading "v". The
@@ -108,6 +110,45 @@ func SameMinor(version string) (Distribution, bool) {
 		return Distribution{}, false
 	}
 	return FindDistribution(parts[0] + "." + parts[1])
+}
+
+// Select returns the newest embedded distribution for a version or a range of versions, such as 2.9.1, v2.9 or 2.x: one of the
+// same minor version as an allowed version. single reports whether all allowed versions have that minor version.
+func Select(versions string) (d Distribution, single, ok bool) {
+	if _, err := semver.NewVersion(versions); err == nil { // it may be a pre-release
+		if d, ok := SameMinor(versions); ok {
+			return d, true, true
+		}
+	}
+	allowed, err := semver.NewConstraint(versions)
+	if err != nil {
+		return Distribution{}, false, false
+	}
+	minors := 0
+	for _, embedded := range Distributions {
+		version, err := semver.NewVersion(embedded.Version)
+		if err != nil || !allowsMinor(allowed, version) {
+			continue
+		}
+		if minors++; minors == 1 {
+			next := semver.New(version.Major(), version.Minor()+1, 0, "", "")
+			d, ok, single = embedded, true, !allowed.Check(next)
+		}
+	}
+	return d, single && minors == 1, ok
+}
+
+// maxPatch is the maximum patch version that is checked.
+const maxPatch = 30
+
+// allowsMinor reports whether a range allows a patch version of the same minor version.
+func allowsMinor(allowed *semver.Constraints, version *semver.Version) bool {
+	for patch := range uint64(maxPatch) {
+		if allowed.Check(semver.New(version.Major(), version.Minor(), patch, "", "")) {
+			return true
+		}
+	}
+	return allowed.Check(version)
 }
 
 // Minor returns the version without the patch version, such as 2.9.

@@ -88,3 +88,19 @@ func TestFindDistribution(t *testing.T) {
 		}
 	}
 }
+
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	for versions, want := range map[string]struct {
+		version string
+		single  bool
+	}{
+		"2.9.1": {"2.9.6", true}, "v2.9.1": {"2.9.6", true}, "2.9": {"2.9.6", true}, "2.9.x": {"2.9.6", true}, "v2.10.0-rc.1": {"2.10.0", true},
+		"2.x": {"2.10.0", false}, "2": {"2.10.0", false}, ">=2.8.0": {"2.10.0", false}, "2.8.x || 2.9.x": {"2.9.6", false}, "<2.9.0": {"2.8.8", true},
+		"2.7.x": {}, "2.11.x": {}, "1.x": {}, "latest": {}, "": {},
+	} {
+		if d, single, ok := controllers.Select(versions); d.Version != want.version || single != want.single || ok != (want.version != "") {
+			t.Errorf("%q selects %q (%t, %t), want %v", versions, d.Version, single, ok, want)
+		}
+	}
+}

@@ -96,7 +96,7 @@ type Kind struct {
 	Prunes bool
 	// Fetch lists the spec fields with the address and the credentials of a server.
 	Fetch Fetch
-	// Secrets lists the fields that reference a Secret: {name}, or a list of such references.
+	// Secrets lists the fields that reference a Secret: {name}, a list of such references, or only its name.
 	Secrets []string
 	// Attempted lists the conditions that still report a failed action after Ready reports its
 	// remediation.
@@ -174,8 +174,9 @@ type Ref struct {
 	Field string
 	// Kinds lists the kinds that the reference may have. A single kind is the default.
 	Kinds []string
-	// CrossNamespace allows a reference to another namespace.
-	CrossNamespace bool
+	// CrossNamespace allows a reference to another namespace. Absolute is set if a reference without a namespace is not to
+	// the namespace of the object: the target may be cluster-scoped.
+	CrossNamespace, Absolute bool
 	// Keyed is set if Path is a map with the names as keys.
 	Keyed bool
 }

@@ -25,6 +25,9 @@ var secretFields = []string{
 	"spec.kubeConfig.secretRef", "spec.decryption.secretRef", "spec.git.commit.signingKey.secretRef",
 }
 
+// secretNames lists the fields of a FluxInstance that contain the name of a Secret instead of a reference.
+var secretNames = []string{"spec.distribution.imagePullSecret", "spec.distribution.artifactPullSecret", "spec.sync.pullSecret"}
+
 // omittedZero lists the optional fields whose zero value Flux omits from manifests, although the API
 // server, resume or a template may have set it.
 var omittedZero = []string{"spec.suspend", "spec.force", "spec.postBuild.substituteFrom[].optional", "spec.git.commit.messageTemplate"}
@@ -139,8 +142,8 @@ type SecretRef struct {
 	Optional bool
 }
 
-// SecretsOf returns the Secrets that an object references, in the order of secretFields and
-// valueFields.
+// SecretsOf returns the Secrets that an object references, in the order of secretFields,
+// secretNames and valueFields.
 func SecretsOf(o Object) []SecretRef {
 	var refs []SecretRef
 	for _, r := range DataOf(o) {
@@ -160,12 +163,17 @@ type DataRef struct {
 	Key, Path string
 }
 
-// DataOf returns the Secrets and ConfigMaps that an object references, in the order of secretFields
-// and valueFields.
+// DataOf returns the Secrets and ConfigMaps that an object references, in the order of secretFields,
+// secretNames and valueFields.
 func DataOf(o Object) []DataRef {
 	var refs []DataRef
 	for _, field := range secretFields {
 		if name := (Path{field + ".name"}).String(o); name != "" {
+			refs = append(refs, DataRef{Kind: "Secret", SecretRef: SecretRef{Name: name, Field: field}})
+		}
+	}
+	for _, field := range secretNames {
+		if name := (Path{field}).String(o); name != "" {
 			refs = append(refs, DataRef{Kind: "Secret", SecretRef: SecretRef{Name: name, Field: field}})
 		}
 	}

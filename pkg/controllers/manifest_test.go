@@ -179,11 +179,15 @@ func TestSecretsOf(t *testing.T) {
 			controllers.Object{"kind": "ConfigMap", "name": "d"},
 			controllers.Object{"kind": "Secret", "name": "e", "optional": true},
 		},
+		"sync":         controllers.Object{"pullSecret": "f", "secretRef": controllers.Object{"name": "unrelated"}},
+		"distribution": controllers.Object{"imagePullSecret": "g", "artifactPullSecret": ""},
 	}})
 	want := []controllers.SecretRef{
 		{Name: "a", Field: "spec.secretRef"},
 		{Name: "b", Field: "spec.sts.certSecretRef"},
 		{Name: "c", Field: "spec.kubeConfig.secretRef"},
+		{Name: "g", Field: "spec.distribution.imagePullSecret"},
+		{Name: "f", Field: "spec.sync.pullSecret"},
 		{Name: "e", Field: "spec.valuesFrom", Optional: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -16,6 +16,9 @@ const (
 	InputProvider = "ResourceSetInputProvider"
 )
 
+// StaticProvider is the type of an input provider whose inputs are in its spec.
+const StaticProvider = "Static"
+
 // OperatorName is the name of flux-operator: of its Deployment, its image and its field manager.
 const OperatorName = "flux-operator"
 
@@ -61,7 +64,7 @@ var Operator = []Kind{
 		Word: "fluxinstance", Plural: "fluxinstances", Verbs: operated | Tree | History,
 		Examples: Examples{Names: [2]string{"flux", "flux-system"}, Revision: "v2.9.0@sha256:6f9a1b2c"},
 		Columns:  []Column{revision(applied()), suspended}, Done: "applied revision %s", Result: applied(),
-		Suspension: disabled(), Inventory: Path{inventory}, Manager: OperatorName, Prunes: true, Keep: unpruned(),
+		Suspension: disabled(), Inventory: Path{inventory}, Manager: OperatorName, Prunes: true, Keep: unpruned(), Secrets: secretNames,
 		Recorded: true, Schedule: every(time.Hour, 5*time.Minute), Health: &Health{All: Path{"spec.wait"}, Reasons: unfinished()},
 	},
 	{
@@ -73,7 +76,7 @@ var Operator = []Kind{
 		Recorded: true, Schedule: every(time.Hour, 5*time.Minute), Health: &Health{All: Path{"spec.wait"}, Reasons: unfinished()},
 		Refs: []Ref{
 			{Relation: "input", Path: Path{"spec.inputsFrom[]"}, Kinds: []string{InputProvider}},
-			{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, CrossNamespace: true},
+			{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, CrossNamespace: true, Absolute: true},
 		},
 	},
 	{

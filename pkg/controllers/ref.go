@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Targets returns the referenced objects. The namespace defaults to the namespace of the object.
+// Targets returns the referenced objects. The namespace defaults to the namespace of the object,
+// unless the reference is absolute.
 func (r Ref) Targets(o Object) []ID {
 	v, ok := r.Path.Lookup(o)
 	if !ok {
@@ -44,7 +45,7 @@ func (r Ref) keyed(v any, namespace string) []ID {
 
 func (r Ref) target(m map[string]any, namespace string) ID {
 	field := func(name string) string { return Path{name}.String(m) }
-	if own := field("namespace"); own != "" && r.CrossNamespace {
+	if own := field("namespace"); (own != "" || r.Absolute) && r.CrossNamespace {
 		namespace = own
 	}
 	kind := field("kind")

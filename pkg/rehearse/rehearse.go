@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -83,9 +84,13 @@ func (r *Rehearsal) prepare(ctx context.Context) error {
 		return err
 	}
 	if r.From == nil {
-		d, ok := controllers.SameMinor(r.Input.Repository.Version)
-		if !ok {
+		version := r.Input.Repository.Version
+		d, _, ok := controllers.Select(version)
+		switch {
+		case version == "":
 			return hint.Errorf("set it with --from", "cannot determine the current Flux version")
+		case !ok:
+			return hint.Errorf("set --from to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "unsupported Flux version in the repository: %s", version)
 		}
 		r.From = &d
 	}

@@ -28,8 +28,8 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 		Lookup: reads, Missing: reads.missing(owner),
 		Find: func(ctx context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 			if g.Provider != nil && wanted.Kind == controllers.InputProvider {
-				if o, err := g.Provider(ctx, wanted); !errors.Is(err, build.ErrNotFound) {
-					return o, err
+				if live, err := g.Provider(ctx, wanted); !errors.Is(err, build.ErrNotFound) {
+					return reads.exporting(ctx, wanted, live), err
 				}
 			}
 			o, err := reads.find(ctx, wanted)
@@ -44,6 +44,22 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 		},
 	}
 	return operator.Render(g.ctx, owner, o)
+}
+
+// exporting returns the provider whose inputs the operator will use: the live one, except for a static provider of the
+// repository, whose inputs may change.
+func (r *reader) exporting(ctx context.Context, id controllers.ID, live *unstructured.Unstructured) *unstructured.Unstructured {
+	if live == nil {
+		return nil
+	}
+	own, err := r.find(ctx, id)
+	if err != nil || (controllers.Path{"spec.type"}).String(own.Object) != controllers.StaticProvider {
+		return live
+	}
+	own = own.DeepCopy()
+	delete(own.Object, "status")
+	own.SetUID(live.GetUID())
+	return own
 }
 
 // RenderAgain renders a ResourceSet or FluxInstance without adding its objects to the graph, to find values that differ on

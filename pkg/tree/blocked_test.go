@@ -25,7 +25,7 @@ func waiting(needs [][]int) *tree.Graph {
 			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "x", "message": "m"}}},
 		})
 	}
-	return tree.NewGraph(objects, true, func(controllers.ID) bool { return true })
+	return tree.NewGraph(objects, func(controllers.ID) bool { return true })
 }
 
 func named(t *testing.T, g *tree.Graph, i int) *tree.Vertex {
@@ -164,7 +164,7 @@ func TestOneEdge(t *testing.T) {
 			"metadata": map[string]any{"name": "apps-web", "namespace": "apps", "labels": map[string]any{"helm.toolkit.fluxcd.io/name": "web", "helm.toolkit.fluxcd.io/namespace": "apps"}},
 			"spec":     map[string]any{"sourceRef": map[string]any{"kind": "HelmRepository", "name": "charts"}},
 		},
-	}, true, func(controllers.ID) bool { return true })
+	}, func(controllers.ID) bool { return true })
 	if len(g.Edges) != 2 {
 		t.Errorf("got %v, want the chart as the source of the release, and the repository as that of the chart", g.Edges)
 	}

@@ -66,13 +66,23 @@ func Dependencies(ctx context.Context, client *kube.Client, namespace string) (*
 		k, _ := controllers.KindOf(o.Group, o.Kind)
 		return (namespace == "" || o.Namespace == namespace) && missed.covers(kube.Of(k).GroupResource().String(), o.Namespace) == nil
 	}
-	return NewGraph(objects, true, known), missed.list(), nil
+	return newGraph(objects, true, true, known), missed.list(), nil
 }
 
-// NewGraph returns the graph of the objects. A referenced object that is not in objects is Missing
-// if known reports that objects would include it if it existed. live is true for objects of a
-// cluster, and false for objects from files, which have no status.
-func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID) bool) *Graph {
+// FileGraph returns the graph of the objects in files.
+func FileGraph(objects []controllers.Object) *Graph {
+	return newGraph(objects, false, true, func(controllers.ID) bool { return true })
+}
+
+// NewGraph returns the graph of the objects. A referenced object that is not in objects is
+// Missing if known reports that objects would include it if it existed.
+func NewGraph(objects []controllers.Object, known func(controllers.ID) bool) *Graph {
+	return newGraph(objects, true, false, known)
+}
+
+// newGraph returns a graph. live is true for objects of a cluster, and false for objects from files, which have no
+// status. others is set if dependencies of other kinds than Flux kinds are vertices, whose state is unknown.
+func newGraph(objects []controllers.Object, live, others bool, known func(controllers.ID) bool) *Graph {
 	g := &Graph{at: map[controllers.ID]*Vertex{}}
 	type row struct {
 		kind   controllers.Kind
@@ -84,7 +94,7 @@ func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID
 		if !ok {
 			continue
 		}
-		v := g.vertex(k, controllers.Namespace(o), controllers.Name(o))
+		v := g.vertex(k.IDOf(o))
 		rows = append(rows, row{k, o})
 		v.Suspended = k.Suspension.Is(o)
 		if live {
@@ -95,13 +105,16 @@ func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID
 	for _, r := range rows {
 		from := r.kind.ID(controllers.Namespace(r.object), controllers.Name(r.object))
 		for _, n := range g.needs(r.kind, r.object) {
-			to, ok := n.target.Flux()
-			if !ok || n.target.Name == "" || n.target.Name == "*" {
+			object := n.target
+			to, ok := object.Flux()
+			if ok {
+				object.Kind = to.Kind
+			}
+			if !ok && (!others || n.relation != "dependency") || object.Name == "" || object.Name == "*" {
 				continue
 			}
-			object := to.ID(n.target.Namespace, n.target.Name)
 			if _, there := g.at[object]; !there {
-				g.vertex(to, n.target.Namespace, n.target.Name).Missing = known(object)
+				g.vertex(object).Missing = ok && known(object)
 			}
 			g.Edges = append(g.Edges, Edge{from, object, n.relation})
 		}
@@ -165,8 +178,7 @@ func kindOf(o controllers.Object) (controllers.Kind, bool) {
 	return controllers.KindOf(group, controllers.Path{"kind"}.String(o))
 }
 
-func (g *Graph) vertex(k controllers.Kind, namespace, name string) *Vertex {
-	object := k.ID(namespace, name)
+func (g *Graph) vertex(object controllers.ID) *Vertex {
 	v, ok := g.at[object]
 	if !ok {
 		v = &Vertex{Object: object}
@@ -251,7 +263,12 @@ func (g *Graph) sort() {
 	for i, k := range controllers.Known {
 		ranks[k.Kind] = i
 	}
-	rank := func(o controllers.ID) int { return ranks[o.Kind] }
+	rank := func(o controllers.ID) int {
+		if n, known := ranks[o.Kind]; known {
+			return n
+		}
+		return len(ranks)
+	}
 	compare := func(a, b controllers.ID) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	}

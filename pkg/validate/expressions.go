@@ -31,10 +31,14 @@ func checkExpressions(ctx context.Context, c *cluster) error {
 	var objects []*object
 	var fields []string
 	for _, o := range c.objects {
-		if !build.IsKustomization(o.Object.Unstructured) && !build.IsHelmRelease(o.Object.Unstructured) {
+		set := o.ref.IsResourceSet()
+		if !set && !build.IsKustomization(o.Object.Unstructured) && !build.IsHelmRelease(o.Object.Unstructured) {
 			continue
 		}
 		for _, in := range expressionFields {
+			if set {
+				in.environment = expression.Health // the fields of the dependency are variables
+			}
 			list, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", in.list)
 			for i, item := range list {
 				entry, _ := item.(map[string]any)

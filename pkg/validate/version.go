@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -27,31 +26,15 @@ func (c *cluster) selectVersion() error {
 	if !c.Assumed || c.CRDsOf == nil {
 		return nil
 	}
-	selected := text(instance, "spec", "distribution", "version")
-	constraint, err := semver.NewConstraint(selected)
-	if err != nil {
-		return nil // the API server or flux-operator rejects the version
+	d, single, ok := controllers.Select(text(instance, "spec", "distribution", "version"))
+	if !ok {
+		return nil // the API server or flux-operator rejects it, or it is not embedded
 	}
-	var newest *semver.Version
-	minors := map[uint64]bool{}
-	for _, name := range controllers.EmbeddedVersions() {
-		version, err := semver.NewVersion(name)
-		if err != nil || !constraint.Check(version) && !sameMinor(constraint, version) {
-			continue
-		}
-		if minors[version.Minor()] = true; newest == nil || version.GreaterThan(newest) {
-			newest = version
-		}
+	crds, err := c.CRDsOf(d.Version)
+	if err == nil {
+		c.CRDs, c.FluxVersion, c.Assumed = crds, d.Version, !single
 	}
-	if newest == nil {
-		return nil
-	}
-	if c.CRDs, err = c.CRDsOf(newest.String()); err != nil {
-		return err
-	}
-	next := semver.New(newest.Major(), newest.Minor()+1, 0, "", "")
-	c.FluxVersion, c.Assumed = newest.String(), len(minors) > 1 || constraint.Check(next)
-	return nil
+	return err
 }
 
 // extendCRDs extends the CustomResourceDefinitions as flux-operator does: Alerts and Receivers accept flux-operator
@@ -96,17 +79,6 @@ func addKinds(schema any) {
 			addKinds(below)
 		}
 	}
-}
-
-// sameMinor reports whether a constraint allows another patch version, which contains the same
-// CustomResourceDefinitions.
-func sameMinor(constraint *semver.Constraints, version *semver.Version) bool {
-	for patch := range uint64(30) {
-		if constraint.Check(semver.New(version.Major(), version.Minor(), patch, "", "")) {
-			return true
-		}
-	}
-	return false
 }
 
 // problem identifies a violation across versions of a CustomResourceDefinition.

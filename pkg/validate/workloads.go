@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -25,6 +26,7 @@ func checkWorkloads(c *cluster) {
 		}
 		id := o.ref.ID
 		checkNamespace(c, o, id.Namespace, all)
+		checkNeeded(c, o, all)
 		for _, r := range referencesOf(id, o.Object.Object) {
 			// Charts create objects when they are installed. Objects that the values refer to must exist.
 			if !all.mayHave(r.id) && (build.IsKustomization(owner) || mentions(owner.Object["spec"], r.id.Name)) {
@@ -33,6 +35,27 @@ func checkWorkloads(c *cluster) {
 		}
 		if f, ok := unselective(o, all); ok && build.IsKustomization(owner) {
 			c.add(o, f)
+		}
+	}
+}
+
+// checkNeeded notes the objects in spec.dependsOn of a ResourceSet that are not in Git. Missing Flux objects are errors.
+func checkNeeded(c *cluster, o *object, all *contents) {
+	if !o.ref.IsResourceSet() {
+		return
+	}
+	for _, needed := range (controllers.Part{Object: o.Object.Object}).Elements(dependsOn) {
+		gvk := schema.FromAPIVersionAndKind(needed.Text("apiVersion"), needed.Text("kind"))
+		id := controllers.NewID(gvk.GroupKind(), needed.Text("namespace"), needed.Text("name"))
+		_, flux := id.Flux()
+		namespaced, _ := build.Scope(gvk)
+		installed := id.IsNamespace() && id.Name == c.Namespace || id.IsCRD() && slices.ContainsFunc(controllers.Known, func(k controllers.Kind) bool { return k.CRD() == id.Name })
+		switch {
+		case flux || substituted(id.Name):
+		case namespaced && id.Namespace == "":
+			c.add(o, Finding{Severity: Invalid, Rule: RuleDependency, Field: needed.Field, Message: fmt.Sprintf("names %s without a namespace", id)})
+		case !installed && !all.mayHave(id) && !all.ids[id.WithoutNamespace()]: // the namespace of a cluster-scoped object has no effect
+			c.add(o, Finding{Severity: Note, Rule: RuleDependency, Field: needed.Field, Message: fmt.Sprintf("names %s, which is not in Git", id)})
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (r *rendering) exported(id controllers.ID) ([]map[string]any, error) {
 		return sets, err
 	}
 	kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
-	if kind != "Static" {
+	if kind != controllers.StaticProvider {
 		return nil, &UnknownError{id, kind}
 	}
 	var values map[string]any

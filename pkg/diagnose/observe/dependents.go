@@ -154,7 +154,7 @@ func (d *Dependents) Graph(s *Snapshot) *tree.Graph {
 			}
 		}
 	}
-	return tree.NewGraph(slices.Collect(maps.Values(objects)), true, func(o controllers.ID) bool { return s.absent[o] })
+	return tree.NewGraph(slices.Collect(maps.Values(objects)), func(o controllers.ID) bool { return s.absent[o] })
 }
 
 // ready returns a ready object with no other content.

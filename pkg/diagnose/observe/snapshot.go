@@ -107,7 +107,7 @@ func NotFound(k controllers.Kind, name string) error {
 func (s *Snapshot) Connect() { s.connect(slices.Collect(maps.Values(s.Objects))) }
 
 func (s *Snapshot) connect(objects []controllers.Object) {
-	s.Graph = tree.NewGraph(objects, true, func(o controllers.ID) bool { return s.Hidden(o) == nil && s.object(o) == nil })
+	s.Graph = tree.NewGraph(objects, func(o controllers.ID) bool { return s.Hidden(o) == nil && s.object(o) == nil })
 }
 
 // object returns an object that was read, or nil.

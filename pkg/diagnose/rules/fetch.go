@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
@@ -114,11 +113,15 @@ func secretNamespace(s Subject) string { return cmp.Or(s.failure.Named.Namespace
 
 // secretField returns the field of the object that references a Secret, or "".
 func secretField(s Subject, name string) string {
-	i := slices.IndexFunc(s.Kind.Secrets, func(field string) bool { return s.Text(field+".name") == name })
-	if i < 0 {
-		return ""
+	for _, field := range s.Kind.Secrets {
+		switch name {
+		case s.Text(field + ".name"):
+			return "." + field + ".name"
+		case s.Text(field):
+			return "." + field
+		}
 	}
-	return "." + s.Kind.Secrets[i] + ".name"
+	return ""
 }
 
 // createNamedSecret returns the command that creates the Secret that the message mentions.

@@ -159,7 +159,7 @@ func (p *Plan) local(ctx context.Context, ks *unstructured.Unstructured) error {
 		return err
 	}
 	options.Filter = filter
-	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: tree, Options: options}, "the files in "+c.Path
+	p.Plan, p.revision = desired.Operated(c.Builder, desired.Plan{Ks: ks, Tree: tree, Options: options}), "the files in "+c.Path
 	if !c.Recursive {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (p *Plan) fetched(ctx context.Context, ks *unstructured.Unstructured) error
 	if err != nil {
 		return hint.Errorf("compare a local directory with --path", "%w", err)
 	}
-	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: stored.Tree, Options: options}, stored.Revision
+	p.Plan, p.revision = desired.Operated(c.Builder, desired.Plan{Ks: ks, Tree: stored.Tree, Options: options}), stored.Revision
 	p.unaltered = ks == p.live && len(c.Set) == 0 && c.VarsFile == "" && len(c.Ignore) == 0
 	if c.Recursive {
 		p.Sources = p.stored.Tree
@@ -224,23 +224,25 @@ func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result
 		}
 		results = append(results, result)
 	}
+	checkOperated(results, built)
 	results, err = c.withDeletions(ctx, results)
 	return results, explainForbidden(err)
 }
 
-// plansOf splits a build by Kustomization. A Kustomization in the build is
+// plansOf splits a build by owner. A Kustomization, ResourceSet or FluxInstance in the build is
 // compared with its new spec.
 func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]dryrun.Plan, error) {
 	root := controllers.IDOf(p.Ks.Object)
 	specs := map[controllers.ID]*unstructured.Unstructured{}
-	parts := map[controllers.ID]*build.Result{root: {SecretValues: built.SecretValues}}
+	part := func() *build.Result { return &build.Result{SecretValues: built.SecretValues, Excluded: built.Excluded} }
+	parts := map[controllers.ID]*build.Result{root: part()}
 	order := []controllers.ID{root}
 	for _, o := range built.Objects {
-		if build.IsKustomization(o.Unstructured) {
-			specs[controllers.IDOf(o.Unstructured.Object)] = o.Unstructured
+		if id := controllers.IDOf(o.Unstructured.Object); build.IsKustomization(o.Unstructured) || id.IsResourceSet() || id.IsFluxInstance() {
+			specs[id] = o.Unstructured
 		}
 		if parts[o.Owner] == nil {
-			parts[o.Owner] = &build.Result{SecretValues: built.SecretValues}
+			parts[o.Owner] = part()
 			order = append(order, o.Owner)
 		}
 		parts[o.Owner].Objects = append(parts[o.Owner].Objects, o)
@@ -261,7 +263,9 @@ func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]dryrun.Plan,
 				return err
 			}
 			plans[i].Owner, plans[i].Drift, plans[i].Reconciled = WithStatus(specs[owner], live), p.isApplied(live), isReconciled(live)
-			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
+			if build.IsKustomization(specs[owner]) {
+				plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
+			}
 			return nil
 		})
 	}

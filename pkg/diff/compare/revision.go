@@ -35,7 +35,7 @@ func (p *Plan) revised(ctx context.Context, ks *unstructured.Unstructured) error
 	if err != nil {
 		return err
 	}
-	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: at.Tree, Options: options}, at.Revision
+	p.Plan, p.revision = desired.Operated(c.Builder, desired.Plan{Ks: ks, Tree: at.Tree, Options: options}), at.Revision
 	if c.Recursive {
 		p.Sources = func(ctx context.Context, other controllers.ID) (fs.FS, error) {
 			if other == source {

@@ -161,7 +161,7 @@ func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controlle
 	if err != nil {
 		return change, err
 	}
-	forced := c.force || c.marked(o.Object, "force", "enabled") || c.marked(s.before, "force", "enabled")
+	forced := c.force || c.by.Manager == controllers.OperatorName && controllers.HasSetting(o.Object, controllers.OperatorGroup+"/force", "enabled") || c.marked(o.Object, "force", "enabled") || c.marked(s.before, "force", "enabled")
 	switch {
 	case invalid == nil && forced:
 		change.Action = diff.Recreated

@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-// applier holds the differences between how kustomize-controller and helm-controller apply
-// objects.
+// applier holds the differences between how kustomize-controller, helm-controller and flux-operator
+// apply objects.
 type applier struct {
 	kube.Applier
 	// group is the prefix of the labels by which the controller selects its objects.
@@ -33,6 +34,19 @@ func kustomizeController(overridden []string) applier {
 			slices.ContainsFunc(overridden, func(name string) bool { return strings.HasPrefix(entry.Manager, name) })
 	}
 	return applier{Applier: kube.Applier{Manager: manager}, group: policy.Group, takesOver: takesOver, leftovers: leftovers}
+}
+
+// operatorApplier returns the applier of a kind of flux-operator, which takes over the fields that kubectl has set, and those
+// that kustomize-controller has applied.
+func operatorApplier(k controllers.Kind) applier {
+	takesOver := func(entry metav1.ManagedFieldsEntry) bool {
+		other := manager
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate {
+			other = beforeApply
+		}
+		return entry.Subresource == "" && (strings.HasPrefix(entry.Manager, kubectl) || strings.HasPrefix(entry.Manager, other))
+	}
+	return applier{Applier: kube.Applier{Manager: controllers.OperatorName}, group: cmp.Or(k.Label, k.Group), takesOver: takesOver}
 }
 
 // labels returns the selector of the objects that an owner has applied.

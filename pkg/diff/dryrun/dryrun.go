@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -156,7 +155,7 @@ func (p *plan) warnings() []string {
 		}
 		return said
 	}
-	if suspended, _, _ := unstructured.NestedBool(p.Owner.Object, "spec", "suspend"); suspended {
+	if kind, _ := p.ref.Flux(); kind.Suspension.Is(p.Owner.Object) {
 		said = append(said, p.ref.String()+" is suspended: nothing is applied until it is resumed")
 	}
 	if !p.prune && len(p.stale) > 0 {

@@ -119,6 +119,12 @@ func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.
 	return theirs.Leaves().Difference(others)
 }
 
+// The prefixes of the field managers of kubectl, and of the API server for fields that were set before managers were recorded.
+const (
+	kubectl     = "kubectl"
+	beforeApply = "before-first-apply"
+)
+
 // takesOverFields reports whether kustomize-controller takes over the fields of an entry with any of its flags.
 func takesOverFields(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Subresource != "" {
@@ -126,9 +132,9 @@ func takesOverFields(entry metav1.ManagedFieldsEntry) bool {
 	}
 	switch entry.Operation {
 	case metav1.ManagedFieldsOperationApply:
-		return strings.HasPrefix(entry.Manager, "kubectl")
+		return strings.HasPrefix(entry.Manager, kubectl)
 	case metav1.ManagedFieldsOperationUpdate:
-		return strings.HasPrefix(entry.Manager, "kubectl") || strings.HasPrefix(entry.Manager, "before-first-apply") || strings.HasPrefix(entry.Manager, manager)
+		return strings.HasPrefix(entry.Manager, kubectl) || strings.HasPrefix(entry.Manager, beforeApply) || strings.HasPrefix(entry.Manager, manager)
 	}
 	return false
 }

@@ -76,6 +76,9 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	if p.Release != nil {
 		return p.parsedRelease(n)
 	}
+	if kind, _ := controllers.IDOf(p.Owner.Object).Flux(); kind.Controller == controllers.OperatorName {
+		return p.parsedOperated(n, kind)
+	}
 	k := p.Owner.Object
 	parsed := &plan{
 		Plan: p, normalizer: n, ref: controllers.VersionedIDOf(p.Owner.Object), by: kustomizeController(p.Overridden),
@@ -99,6 +102,32 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 		parsed.objects = append(parsed.objects, item{Unstructured: o, built: built})
 	}
 	if parsed.stale, err = stale(k, parsed.objects); err != nil {
+		return nil, fmt.Errorf("reading the inventory of %s: %w", parsed.ref, err)
+	}
+	return parsed, nil
+}
+
+// parsedOperated returns the plan of a ResourceSet or FluxInstance: flux-operator applies the rendered objects, which have the
+// labels of the owner and the common metadata, and prunes its inventory.
+func (p Plan) parsedOperated(n *normalizer, kind controllers.Kind) (*plan, error) {
+	force := controllers.OperatorGroup + "/force"
+	parsed := &plan{Plan: p, normalizer: n, ref: controllers.VersionedIDOf(p.Owner.Object), by: operatorApplier(kind), force: controllers.HasSetting(p.Owner.Object, force, "enabled")}
+	for _, built := range p.Build.Objects {
+		o := built.DeepCopy()
+		if err := n.normalize(o); err != nil {
+			return nil, err
+		}
+		parsed.objects = append(parsed.objects, item{Unstructured: o, built: built})
+	}
+	if parsed.ref.IsFluxInstance() && !p.ownerDeleted {
+		return parsed, nil // its inventory contains the objects of the controllers, which are not rendered
+	}
+	if p.ownerDeleted && kind.Suspension.Is(p.Owner.Object) {
+		parsed.stay = "suspended"
+	}
+	parsed.prune = parsed.stay == ""
+	var err error
+	if parsed.stale, err = stale(p.Owner.Object, parsed.objects); err != nil {
 		return nil, fmt.Errorf("reading the inventory of %s: %w", parsed.ref, err)
 	}
 	return parsed, nil
@@ -170,15 +199,15 @@ func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 
 // marked reports whether an object has an annotation or label of kustomize-controller with the given value.
 func (p *plan) marked(o map[string]any, name, value string) bool {
-	return p.Release == nil && policy.Marked(o, name, value)
+	return p.Release == nil && p.by.group == policy.Group && policy.Marked(o, name, value)
 }
 
 // excluded returns why the controller of the plan does not manage an object, or "" if it does.
 func (p *plan) excluded(o map[string]any) string {
 	switch {
-	case p.Release == nil:
+	case p.Release == nil && p.by.group == policy.Group:
 		return policy.Excluded(o)
-	case p.Release.Step == diff.Keep && controllers.HasSetting(o, policy.HelmGroup+"/driftDetection", "disabled"):
+	case p.Release != nil && p.Release.Step == diff.Keep && controllers.HasSetting(o, policy.HelmGroup+"/driftDetection", "disabled"):
 		return policy.HelmGroup + "/driftDetection: disabled"
 	default:
 		return ""

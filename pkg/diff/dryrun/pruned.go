@@ -43,7 +43,8 @@ func (c *comparison) compareStale(ctx context.Context, ref controllers.Versioned
 		return change, fmt.Errorf("reading %s: %w", ref, err)
 	}
 	labels := policy.TextMap(o, "metadata", "labels")
-	switch reason := policy.Excluded(o); {
+	kind, _ := c.ref.Flux()
+	switch reason := c.excluded(o); {
 	case o == nil:
 		change.Reason = "already deleted"
 	case c.Release != nil && c.Release.isKept(ref, o):
@@ -54,10 +55,12 @@ func (c *comparison) compareStale(ctx context.Context, ref controllers.Versioned
 		if change.Reason = policy.UninstallSkips(ref, o); change.Reason == "" {
 			return c.deleted(ctx, r, change, o)
 		}
-	case labels[policy.Group+"/name"] != c.ref.Name || labels[policy.Group+"/namespace"] != c.ref.Namespace:
-		change.Reason = "not owned by this Kustomization"
-	case policy.Marked(o, "prune", "disabled"):
-		change.Reason = policy.NotPruned
+	case slices.Contains(c.Build.Excluded, ref):
+		change.Reason = controllers.OperatorGroup + "/reconcile: disabled"
+	case labels[c.by.group+"/name"] != c.ref.Name || labels[c.by.group+"/namespace"] != c.ref.Namespace:
+		change.Reason = "not owned by this " + c.ref.Kind
+	case controllers.HasSetting(o, kind.Keep.Key, kind.Keep.Value):
+		change.Reason = kind.Keep.String()
 	case reason != "":
 		change.Reason = reason
 	default:

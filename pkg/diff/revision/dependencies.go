@@ -8,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -44,15 +46,18 @@ func (w *walker) checkDependencies() {
 	for _, id := range slices.SortedFunc(maps.Keys(head.Needs), controllers.ID.Compare) {
 		known := base.Problems(id)
 		for _, p := range head.Problems(id) {
-			removed := p.Cycle == nil && base.Objects[p.Missing] != nil
-			if p.Cycle == nil && !removed && !head.Complete {
+			removed := base.Objects[p.Missing] != nil
+			if p.MayExist() {
+				removed = w.removes(p.Missing)
+			}
+			if missing := p.Missing != (controllers.ID{}); missing && !removed && (!head.Complete || p.MayExist()) {
 				continue // it may be one of the objects that could not be built
 			}
 			text := p.Text(removed)
 			if blocked := head.Dependents(id); len(blocked) > 0 {
 				text += "; it also blocks " + repository.Names(blocked, ", ")
 			}
-			if slices.ContainsFunc(known, p.Equal) {
+			if !removed && slices.ContainsFunc(known, p.Equal) {
 				w.warn("%s is not reconciled: %s", id, text)
 				continue
 			}
@@ -60,4 +65,13 @@ func (w *walker) checkDependencies() {
 			w.blocked = append(w.blocked, &diff.Result{Owner: object, Builds: true, Changes: []diff.Change{{Object: object, Action: diff.Blocked, Notes: []string{text}}}})
 		}
 	}
+}
+
+// removes reports whether a change removes an object of any kind.
+func (w *walker) removes(id controllers.ID) bool {
+	has := func(r *repository.Rendering) bool {
+		return r != nil && slices.ContainsFunc(r.Build.Objects, func(o build.Object) bool { return r.ID(o) == id })
+	}
+	return slices.ContainsFunc(w.found, func(p builds.Pair) bool { return has(p.Before) }) &&
+		!slices.ContainsFunc(w.found, func(p builds.Pair) bool { return has(p.After) })
 }

@@ -43,22 +43,13 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Ks: ks, Work: work, mappings: b.Mappings, inputs: b.Inputs, lacking: b.missing("data", ""), Options: build.Options{
+	planned := Operated(b, Plan{Ks: ks, Work: work, mappings: b.Mappings, lacking: b.missing("data", ""), Options: build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: b.Strict, Ignore: b.Ignore, Lookup: b.lookup(work),
 		Missing: b.missing("variables", "--vars-file"), Kustomizer: b.Kustomizer, Cache: b.Cache,
-	}}
+	}})
+	plan := &planned
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {
 		b.Warn("Kustomization %q has no spec.postBuild: no variables are substituted in its own objects", name)
-	}
-	if !b.DryRun {
-		plan.provider = func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error) {
-			found, err := b.findSource(ctx, work, provider)
-			var missing *kube.MissingKindError
-			if errors.As(err, &missing) {
-				return nil, build.ErrNotFound
-			}
-			return found, err
-		}
 	}
 	fetcher := &Fetcher{Builder: b, Work: work}
 	switch {
@@ -78,6 +69,22 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 		plan.Sources, err = plan.children(fetcher)
 	}
 	return plan, err
+}
+
+// Operated adds the inputs of ResourceSets to a plan: those of the options, and those that providers of the cluster export.
+func Operated(b *Builder, p Plan) Plan {
+	p.inputs = b.Inputs
+	if !b.DryRun {
+		p.provider = func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error) {
+			found, err := b.findSource(ctx, p.Work, provider)
+			var missing *kube.MissingKindError
+			if errors.As(err, &missing) {
+				return nil, build.ErrNotFound
+			}
+			return found, err
+		}
+	}
+	return p
 }
 
 // children returns the sources that the Kustomizations in the build are built

@@ -12,8 +12,8 @@ import (
 )
 
 // readInstance reads the installation from the FluxInstance of the cluster, if there is one: the namespace, the components, the
-// minor version, and the names of the source and the Kustomization. It also adds the OCIRepository if spec.sync refers to one,
-// because objects may use it as their source.
+// version or range of versions, and the names of the source and the Kustomization. It also adds the OCIRepository if spec.sync
+// refers to one, because objects may use it as their source.
 func (r *Repository) readInstance(ctx context.Context) error {
 	found, err := sourcetree.Search(ctx, r.Tree, []string{"sync", "url"}, func(o *unstructured.Unstructured) bool { return layout.Syncs(o) == r.Path })
 	if err != nil || len(found) == 0 {
@@ -22,11 +22,7 @@ func (r *Repository) readInstance(ctx context.Context) error {
 	instance := layout.InstanceOf(found[0].Unstructured)
 	text := func(field string) string { return controllers.Path{"spec." + field}.String(instance.Object) }
 	r.Namespace = cmp.Or(instance.GetNamespace(), r.Namespace)
-	if version := text("distribution.version"); version != "" {
-		if _, embedded := controllers.SameMinor(version); embedded {
-			r.Version = version
-		}
-	}
+	r.Version = text("distribution.version")
 	if r.Components, _, _ = unstructured.NestedStringSlice(instance.Object, "spec", "components"); len(r.Components) == 0 {
 		r.Components = controllers.Defaults()
 	}

@@ -35,8 +35,8 @@ type Repository struct {
 	// Remotes and Branches are as in repository.Identity.
 	Remotes, Branches []string
 
-	// Namespace, Version, Components and WatchAll describe the installation. Version is "" if the cluster directory
-	// contains none.
+	// Namespace, Version, Components and WatchAll describe the installation. Version is a version or a range, or "" if the
+	// cluster directory contains none.
 	Namespace  string
 	Version    string
 	Components []string
@@ -145,14 +145,14 @@ func (r *Repository) readInstallation() error {
 	return nil
 }
 
-// Distribution returns the embedded Flux version with the minor version of the repository.
+// Distribution returns the newest embedded Flux version that the repository selects.
 func (r *Repository) Distribution() (controllers.Distribution, error) {
 	if r.Version == "" {
 		return controllers.DefaultDistribution(), nil
 	}
-	d, ok := controllers.SameMinor(r.Version)
+	d, _, ok := controllers.Select(r.Version)
 	if !ok {
-		return d, hint.Errorf("update gotk-components.yaml to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "unsupported Flux version in the repository: %s", r.Version)
+		return d, hint.Errorf("set --flux-version to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "unsupported Flux version in the repository: %s", r.Version)
 	}
 	return d, nil
 }

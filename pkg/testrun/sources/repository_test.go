@@ -112,26 +112,29 @@ func TestInstance(t *testing.T) {
 		return map[string]string{"clusters/a/flux.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: gitops}\nspec: " + spec + "\n"}
 	}
 	for name, c := range map[string]struct {
-		spec, version string
-		components    int
-		sync          []string
+		spec, version, selected string
+		components              int
+		sync                    []string
 	}{
 		"Git": {
 			"{distribution: {version: 2.9.x}, components: [source-controller, kustomize-controller], sync: {kind: GitRepository, url: 'https://git.example.com/fleet', ref: refs/heads/main, path: clusters/a}}",
-			"2.9.x", 2, []string{"GitRepository/gitops/gitops", "Kustomization/gitops/gitops"},
+			"2.9.x", "2.9.6", 2, []string{"GitRepository/gitops/gitops", "Kustomization/gitops/gitops"},
 		},
 		"another name": {
 			"{distribution: {version: 2.x}, sync: {kind: GitRepository, name: fleet, url: 'https://git.example.com/fleet', ref: refs/heads/main, path: ./clusters/a/}}",
-			"", 4, []string{"GitRepository/gitops/fleet", "Kustomization/gitops/fleet"},
+			"2.x", "2.10.0", 4, []string{"GitRepository/gitops/fleet", "Kustomization/gitops/fleet"},
 		},
 		"OCI": {
 			"{distribution: {version: 1.0.x}, sync: {kind: OCIRepository, url: 'oci://registry.example.com/fleet', ref: latest, path: clusters/a}}",
-			"", 4, []string{"GitRepository/gitops/gitops", "Kustomization/gitops/gitops", "OCIRepository/gitops/gitops"},
+			"1.0.x", "", 4, []string{"GitRepository/gitops/gitops", "Kustomization/gitops/gitops", "OCIRepository/gitops/gitops"},
 		},
 	} {
 		r := &Repository{Tree: tree(instance(c.spec))}
 		if err := r.Load(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if d, err := r.Distribution(); d.Version != c.selected || (err == nil) != (c.selected != "") {
+			t.Errorf("%s: version %q and error %v, want %q", name, d.Version, err, c.selected)
 		}
 		var sync []string
 		for _, o := range r.Sync {

@@ -161,7 +161,7 @@ func graphOfDirectory(ctx context.Context, path, namespace string) (*tree.Graph,
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("--path %s is not a directory", path))
 	}
-	found, err := sourcetree.Search(ctx, filetree.Directory(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, filetree.Directory(path), []string{"fluxcd."}, func(u *unstructured.Unstructured) bool {
 		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
 		return ok
 	})
@@ -175,7 +175,7 @@ func graphOfDirectory(ctx context.Context, path, namespace string) (*tree.Graph,
 		}
 		objects = append(objects, m.Object)
 	}
-	return tree.NewGraph(objects, false, func(controllers.ID) bool { return true }), nil
+	return tree.FileGraph(objects), nil
 }
 
 func depsAnswer(ctx context.Context, a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node) error {

@@ -53,9 +53,10 @@ Selection:
 
 Output:
   The report includes objects that are deleted with a pruned Kustomization or
-  HelmRelease. Secret values are masked. The cluster and the directory are not
-  modified. Dry runs use the cluster in spec.kubeConfig, and impersonate the
-  ServiceAccount of the Kustomization if you have the permission.`,
+  HelmRelease, and with --recursive those of ResourceSets, with the inputs that
+  live providers export. Secret values are masked. The cluster and the directory
+  are not modified. Dry runs use the cluster in spec.kubeConfig, and impersonate
+  the ServiceAccount of the Kustomization if you have the permission.`,
 		Example: `  # Show drift from the artifact of the source
   flux diff kustomization my-app
 
@@ -73,7 +74,7 @@ Output:
   flux diff kustomization my-app my-api
   flux diff ks -A -l team=blue
 
-  # Also diff nested Kustomizations
+  # Also diff nested Kustomizations and ResourceSets
   flux diff kustomization flux-system --path ./clusters/production --recursive
 
   # Also diff nested Kustomizations and HelmReleases
@@ -96,6 +97,7 @@ Output:
 	fs.StringVar(&o.base, "base", "", "revision of the source to compare with, instead of the cluster")
 	complete.Revisions(cmd, "base")
 	addFieldOwners(cmd, o)
+	o.AddInputs(cmd)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new with --kustomization-file, else as unchanged")
 	o.add(cmd)
 	return cmd
@@ -114,12 +116,15 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, several *kinds
 	if err := o.changes.Check(cmd); err != nil {
 		return err
 	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	if err := o.ReadLocal(ctx, a); err != nil {
+		return err
+	}
 	comparer, err := o.comparer(a)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
 	targets, err := several.Of(ctx, a, cmd, names, k)
 	if err != nil {
 		return err

@@ -221,8 +221,8 @@ FluxInstance:
   The cluster directory contains the FluxInstance, and is its spec.sync.path.
   The source and the Kustomization that the operator creates are rendered with
   spec.kustomize.patches and spec.commonMetadata; the controllers are not.
-  flux validate uses the CustomResourceDefinitions of
-  spec.distribution.version, unless --flux-version is set.
+  flux validate, test and rehearse use the newest embedded version that
+  spec.distribution.version selects, unless --flux-version or --from is set.
 
 ResourceSet:
   The templates in spec.resources, spec.resourcesTemplate and spec.steps are

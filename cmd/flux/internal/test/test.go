@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/examine"
 	"github.com/fluxkit/flux/pkg/testrun/suite"
@@ -28,6 +29,8 @@ type options struct {
 	vendor.Options
 	mapped       mapflags.Flags
 	allowNetwork bool
+	// fluxVersion is the version of Flux, "" for that of the repository.
+	fluxVersion string
 	// outputs are the report formats; the default is human on standard output.
 	outputs []command.Output
 }
@@ -95,6 +98,8 @@ Output:
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
+	fs.StringVar(&o.fluxVersion, "flux-version", "", "Flux version: "+strings.Join(controllers.EmbeddedVersions(), ", ")+" (default: that in gotk-components.yaml or the FluxInstance)")
+	command.CompleteEmbeddedVersion(cmd, "flux-version")
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o",
 		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 	cmd.AddCommand(vendor.NewCommand(a))
@@ -117,7 +122,10 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 	if base != nil {
 		r.Repository, r.Head, r.Base = base, head, o.Base
 	}
-	if r.Distribution, err = head.Distribution(); err != nil {
+	if o.fluxVersion == "" {
+		r.Distribution, err = head.Distribution()
+	}
+	if err != nil {
 		return err
 	}
 	if o.mapped.Vendor != "" {
@@ -155,6 +163,9 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 		FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
 	}
 	var err error
+	if r.Distribution, err = command.EmbeddedVersion("--flux-version", o.fluxVersion); err != nil {
+		return nil, err
+	}
 	if r.Mappings, err = o.mapped.Given(); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (o *Options) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Path, "path", "", "directory to build (default: spec.path in the Git work tree)")
 	fs.StringVar(&o.File, "kustomization-file", "", "file with the Kustomization to use instead of the live object, '-' for standard input")
 	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "paths to exclude, in .gitignore format")
-	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build nested Kustomizations")
+	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build nested Kustomizations and ResourceSets")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for other sources with --recursive, e.g. GitRepository/flux-system/my-repo=./repo")
 	o.AddVariables(fs)
 	o.AddRemote(fs)

@@ -19,6 +19,11 @@ import (
 // ResourceSets.
 func (o *Options) AddLocal(cmd *cobra.Command) {
 	o.mapped.Add(cmd)
+	o.AddInputs(cmd)
+}
+
+// AddInputs adds the flag for the inputs of ResourceSets.
+func (o *Options) AddInputs(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.inputs, "inputs", nil, "inputs of a ResourceSetInputProvider as NAMESPACE/NAME=FILE: a JSON or YAML file with a list of inputs, or with the provider and its status (repeatable)")
 }
 
