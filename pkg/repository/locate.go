@@ -21,8 +21,8 @@ import (
 // Wanted is an object to locate in the repository.
 type Wanted struct {
 	Object controllers.ID
-	// Applier is the Kustomization that applies the object. If it is nil, the object has no place: the templates of a
-	// chart are not objects.
+	// Applier is the Kustomization or ResourceSet that applies the object. If it is nil, the object has no place: the templates
+	// of a chart are not objects.
 	Applier *unstructured.Unstructured
 	// Field is a field of the object, such as spec.ports[0].port, or "".
 	Field string
@@ -47,6 +47,10 @@ type position struct {
 // Locate returns the places of objects, in the order of wanted.
 func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 	places := make([]Place, len(wanted))
+	wanted = slices.Clone(wanted)
+	for i, w := range wanted {
+		wanted[i] = w.template(g)
+	}
 	positions := map[controllers.ID][]position{} // without the namespace, which may not be in the file
 	for _, w := range wanted {
 		if w.defined() {
@@ -97,6 +101,35 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 		}
 	}
 	return places, nil
+}
+
+// template returns the ResourceSet that applies an object in its place, with the field of the only template of the kind whose
+// name matches.
+func (w Wanted) template(g *Graph) Wanted {
+	if w.Applier == nil || !controllers.IDOf(w.Applier.Object).IsResourceSet() {
+		return w
+	}
+	set := w.Applier.Object
+	found := Wanted{Object: controllers.IDOf(set), Applier: Applier(g, controllers.IDOf(set)), Field: "spec"}
+	templates := slices.DeleteFunc((controllers.Part{Object: set}).Elements("spec.resources"), func(t controllers.Part) bool {
+		name, err := regexp.Compile("^" + strings.Join(quoted(action.Split(t.Text("metadata.name"), -1)), ".*") + "$")
+		return err != nil || t.Text("kind") != w.Object.Kind || !name.MatchString(w.Object.Name)
+	})
+	if len(templates) == 1 {
+		found.Field = strings.TrimSuffix(templates[0].Field+"."+w.Field, ".")
+	}
+	return found
+}
+
+// action matches what a template replaces: its actions, and variables of the Kustomization.
+var action = regexp.MustCompile(`<<.*?>>|\$\{.*?\}`)
+
+// quoted returns the texts as regular expressions that match only them.
+func quoted(texts []string) []string {
+	for i, text := range texts {
+		texts[i] = regexp.QuoteMeta(text)
+	}
+	return texts
 }
 
 // defined reports whether a file of the repository may define the object.

@@ -52,11 +52,10 @@ Selection:
   --base compares with a revision instead of the cluster, without a dry run.
 
 Output:
-  The report includes objects that are deleted with a pruned Kustomization or
-  HelmRelease, and with --recursive those of ResourceSets, with the inputs that
-  live providers export. Secret values are masked. The cluster and the directory
-  are not modified. Dry runs use the cluster in spec.kubeConfig, and impersonate
-  the ServiceAccount of the Kustomization if you have the permission.`,
+  The report includes objects that are deleted with a pruned owner and, with
+  --recursive, those of ResourceSets. Secret values are masked. The cluster and
+  the directory are not modified. Dry runs use the cluster in spec.kubeConfig,
+  and impersonate the ServiceAccount if you have the permission.`,
 		Example: `  # Show drift from the artifact of the source
   flux diff kustomization my-app
 
