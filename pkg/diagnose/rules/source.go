@@ -69,7 +69,7 @@ var sourceRules = []rule{
 	{
 		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoRevision}, when: abbreviated,
 		message: ".spec.ref.commit is abbreviated: a commit ID has 40 digits",
-		fixes:   []string{"set .spec.ref.commit of {object} to the full commit ID"},
+		fixes:   []string{"set .spec.ref.commit of {object} to the full ID of commit {commit}"},
 	},
 	{
 		code: "source-proxy", kinds: []string{"GitRepository", "OCIRepository", "Bucket", "ImageRepository"}, steps: []failure.Step{failure.Proxy}, when: func(s Subject) bool { return proxySecret(s) != "" }, upstream: true,
