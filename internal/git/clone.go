@@ -92,7 +92,7 @@ func (c *Clone) Lacking() int {
 	return len(c.objects.lacking)
 }
 
-// Optional calls read. Lacking does not count missing objects that only this call requests.
+// Optional calls read. Lacking ignores missing objects that only read requests.
 func (c *Clone) Optional(read func() error) error {
 	c.objects.mu.Lock()
 	before := maps.Clone(c.objects.lacking)

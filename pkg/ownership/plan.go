@@ -73,7 +73,7 @@ type live struct {
 const atOnce = 16
 
 // Find reads the objects in the inventory of an object, and determines by a server-side dry run which values would
-// change. It changes nothing. more are field managers in addition to the tools of users.
+// change. It changes nothing. more lists additional field managers.
 func Find(ctx context.Context, client *kube.Client, t objref.Target, more []string) (*Plan, error) {
 	if err := t.Read(ctx, client); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func Find(ctx context.Context, client *kube.Client, t objref.Target, more []stri
 	return p, p.preview(ctx)
 }
 
-// inventory returns the objects that an object has applied, for a release without an inventory those in its storage.
+// inventory returns the objects in the inventory of an object, or in the Helm storage of a release without an inventory.
 func inventory(ctx context.Context, client *kube.Client, t objref.Target) ([]controllers.VersionedID, error) {
 	if _, ok := t.Kind.Inventory.Lookup(t.Object); ok {
 		entries, err := controllers.ParseInventory(t.Object)
@@ -153,15 +153,15 @@ func readAll(ctx context.Context, client *kube.Client, entries []controllers.Ver
 	return slices.DeleteFunc(found, func(l live) bool { return l.object == nil }), err
 }
 
-// tools are the additional field managers.
+// tools lists the additional field managers.
 type tools []string
 
-// known lists the field managers of tools with which users change objects. Those of kubectl have the prefix "kubectl".
+// known lists the field managers of tools with which users change objects. The field managers of kubectl have the prefix "kubectl".
 var known = []string{
 	"before-first-apply", "curl", "Go-http-client", "helm", "k9s", "Lens", "Mozilla", "node-fetch", "oc", "OpenAPI-Generator", "python-requests",
 }
 
-// has reports whether a field manager is one from which fields are moved. Controllers are not.
+// has reports whether the fields of a field manager are moved. The fields of controllers are not.
 func (t tools) has(manager string) bool {
 	return strings.HasPrefix(manager, "kubectl") || slices.Contains(known, manager) || slices.Contains(t, manager)
 }

@@ -31,7 +31,7 @@ func (e entry) text(name string) string { return controllers.Path{name}.String(e
 
 // transfer is the change of the managed fields of an object.
 type transfer struct {
-	// moved are the entries of tools, others the remaining ones.
+	// moved lists the entries of tools, and others the remaining entries.
 	moved, others []entry
 	// controller is the index of the entry of the controller in others.
 	controller int

@@ -24,21 +24,21 @@ type Plan struct {
 	// Pinned is the object with the field: the source, or the HelmRelease itself.
 	Pinned controllers.ID `json:"pinned"`
 	Field  string         `json:"field"`
-	// Before and After are the values of the field, "" if it is not set.
+	// Before and After are the values of the field, or "" if it is not set.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// Affected are the other objects that apply the content of the source.
+	// Affected lists the other objects that use the source and change with it.
 	Affected []controllers.ID `json:"affected,omitempty"`
-	// Suspend are the objects that would revert the field. Resume are those that a rollback has suspended.
+	// Suspend lists the objects that would revert the field, and Resume the objects that the rollback suspended.
 	Suspend []controllers.ID `json:"suspend,omitempty"`
 	Resume  []controllers.ID `json:"resume,omitempty"`
-	// Notes describe what is not rolled back, and Unknown what could not be checked.
+	// Notes lists limits of the rollback, and Unknown the checks that failed.
 	Notes   []string `json:"notes,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`
 
 	client         *kube.Client
 	object, pinned objref.Target
-	// owners are the objects in Suspend or Resume.
+	// owners lists the objects in Suspend or Resume.
 	owners []objref.Target
 	// record is the recorded state before the rollback.
 	record *record
@@ -47,7 +47,7 @@ type Plan struct {
 	chart string
 }
 
-// New returns the plan that rolls an object back to a revision, or to the last good one for "". It reads the cluster
+// New returns the plan that rolls an object back to a revision, "" for the last good revision. It reads the cluster
 // and changes nothing.
 func New(ctx context.Context, client *kube.Client, t objref.Target, revision string) (*Plan, error) {
 	p, err := read(ctx, client, t)
@@ -130,8 +130,8 @@ func chartField(t objref.Target) (string, error) {
 	return "", hint.Errorf("restore the previous content of the source: revert the commit and push", "the chart of %s is in %s, which has no versions", t, source[0])
 }
 
-// addOwner adds the object that applies the pinned one to the plan, if it would revert the field. Fields that it has
-// not set are kept by server-side apply.
+// addOwner adds the owner of the pinned object to the plan, if the owner would revert the field. Server-side apply keeps
+// fields that the owner has not set.
 func (p *Plan) addOwner(ctx context.Context) error {
 	id, ok := controllers.Manager(p.pinned.Object)
 	k, known := id.Flux()
@@ -163,7 +163,7 @@ func sets(o controllers.Object, manager, field string) bool {
 	return len(managers) == 0 || slices.ContainsFunc(managers, func(m managedfields.Manager) bool { return m.Name == manager && m.Owns(path) })
 }
 
-// addAffected adds the other objects that apply the content of the source.
+// addAffected adds the other objects that use the source.
 func (p *Plan) addAffected(ctx context.Context) error {
 	if p.Pinned == p.Object {
 		return nil

@@ -25,11 +25,11 @@ type record struct {
 	Value  string `json:"value"`
 	// Previous is the value of the field above Field before the rollback, such as spec.ref. It is null if it was not set.
 	Previous map[string]any `json:"previous"`
-	// Suspended are the objects that the rollback has suspended.
+	// Suspended lists the objects that the rollback has suspended.
 	Suspended []controllers.ID `json:"suspended,omitempty"`
 }
 
-// recorded returns the record of a pinned object, nil without one.
+// recorded returns the record of a pinned object, or nil if there is none.
 func recorded(t objref.Target) (*record, error) {
 	text := controllers.Annotation(t.Object, Annotation)
 	if text == "" {
@@ -52,14 +52,14 @@ func (p *Plan) container() map[string]any {
 	return m
 }
 
-// unchanged reports whether the object is as the rollback has left it.
+// unchanged reports whether the object was not changed after the rollback.
 func (p *Plan) unchanged(r *record) bool {
 	want := map[string]any{}
 	for name, value := range r.Previous {
 		want[name] = value
 	}
 	want[p.selects()] = r.Value
-	// Numbers in the annotation have other Go types than those of the object.
+	// Numbers in the annotation and in the object have different Go types.
 	before, err := json.Marshal(want)
 	now, failed := json.Marshal(p.container())
 	return err == nil && failed == nil && r.Field == p.Field && string(before) == string(now)
@@ -117,5 +117,5 @@ func Undo(ctx context.Context, client *kube.Client, t objref.Target) (*Plan, err
 	return p, p.addAffected(ctx)
 }
 
-// reason is the beginning of the reason with which a rollback suspends objects.
+// reason is the prefix of the suspension reason that a rollback sets.
 const reason = "rollback of "

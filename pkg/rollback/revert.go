@@ -15,7 +15,7 @@ import (
 type Reversion struct {
 	Object controllers.ID `json:"object"`
 	Source controllers.ID `json:"source"`
-	// CurrentRevision is the last attempted revision, and TargetRevision the one to return to.
+	// CurrentRevision is the last attempted revision, and TargetRevision the revision to return to.
 	CurrentRevision string `json:"currentRevision,omitempty"`
 	TargetRevision  string `json:"targetRevision"`
 	// Base is the branch of the source, and Path the directory of the Kustomization, "." for the whole repository.

@@ -69,7 +69,7 @@ func (p *Plan) target(wanted string) (string, error) {
 	return p.revision(good), nil
 }
 
-// lastGood returns the newest successful entry with another content than the last attempt.
+// lastGood returns the newest successful entry whose content differs from the last attempt.
 func (p *Plan) lastGood(history []tree.HistoryEntry) (tree.HistoryEntry, bool) {
 	now := p.value(p.CurrentRevision)
 	attempted := map[string]bool{} // digests of the objects in the last attempt
@@ -103,8 +103,8 @@ func (p *Plan) noTarget(history []tree.HistoryEntry) error {
 	return hint.Errorf(hint.Command("specify one with --revision; flux history "+p.object.Kind.Noun()+" %s -n %s lists the recorded ones", p.object.Name, p.object.Namespace), "the history of %s has no other successful revision", p.object)
 }
 
-// resolve returns the revision that the user has specified: one in the history, which may be abbreviated, or a complete
-// one.
+// resolve returns the revision that the user has specified: a revision in the history, which may be abbreviated, or
+// a complete revision.
 func (p *Plan) resolve(wanted string, history []tree.HistoryEntry) (string, error) {
 	found := map[string]string{}
 	for _, e := range history {

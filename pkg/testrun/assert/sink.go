@@ -85,7 +85,7 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	wake()
 }
 
-// connect makes a sink use the moments of a hub.
+// connect sets the hub from which the sink takes its moments.
 func (s *Sink) connect(h *hub) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

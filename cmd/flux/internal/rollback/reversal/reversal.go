@@ -26,9 +26,9 @@ import (
 	"github.com/fluxkit/flux/pkg/rollback"
 )
 
-// Options are the flags of the command.
+// Options holds the flags of the command.
 type Options struct {
-	// Revision is the revision to return to, "" for the last good one.
+	// Revision is the revision to return to, "" for the last good revision.
 	Revision string
 	// Host is the kind of the Git host, "" if it is determined from the name of the host.
 	Host        string
