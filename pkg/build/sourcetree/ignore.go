@@ -51,7 +51,7 @@ func (r Rule) String() string {
 	return fmt.Sprintf("line %d (%.100q) of %s", r.line, r.text, r.in)
 }
 
-// ReadRules returns the patterns in a text like sourceignore.ReadPatterns, with their lines. in is the file or field with
+// ReadRules returns the patterns in a text, as sourceignore.ReadPatterns does, with their lines. in is the file or field with
 // the text.
 func ReadRules(text string, domain []string, in string) []Rule {
 	var rules []Rule

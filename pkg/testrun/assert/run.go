@@ -172,7 +172,7 @@ func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
 	observer{r}.addCauses(ctx, checks)
 	if err := r.end(ctx, end); err != nil {
 		results = append(results, Result{
-			Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Undetermined, Expected: "the faults of the step end", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started)),
+			Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Undetermined, Expected: "all faults of the step are removed", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started)),
 		})
 	}
 	for _, c := range checks {

@@ -62,7 +62,7 @@ Output:
   changes. Test files (*.fluxtest.yaml) run after the first reconciliation;
   --timeout limits only the first reconciliation.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess:      "all Flux resources are ready and all assertions hold; suspended resources, their missing Secrets, warnings and objects in no inventory do not change the exit code",
+			clierr.ExitSuccess:      "all Flux resources are ready and all assertions hold; suspended resources, their missing Secrets, warnings and orphaned objects do not change the exit code",
 			clierr.ExitFailed:       "a resource is not ready, an assertion fails, or two owners apply an object with different contents",
 			clierr.ExitUndetermined: "undetermined: the sandbox did not start, the command line is invalid, --timeout ended the reconciliation, or resources apply to another cluster or through a ResourceSet",
 		}.Annotations(),
