@@ -37,7 +37,8 @@ type server struct {
 	busy         sync.WaitGroup // connections with their pending requests and children
 }
 
-// Run serves until ctx is canceled, then closes every listener and connection and waits for its goroutines and children.
+// Run serves until ctx is canceled, then closes every listener and connection and waits for its goroutines and the
+// programs it has started. The 'git pack-objects' of an interrupted clone, which only reads, can end a moment later.
 func Run(ctx context.Context, cfg Config) error {
 	repositories, err := Open(cfg.Root)
 	if err != nil {

@@ -77,9 +77,7 @@ func TestRunStopsWithOpenConnections(t *testing.T) {
 		t.Error("the interrupted push succeeded")
 	}
 	_ = input.Close()
-	if left := processesIn(t, h.root); len(left) > 0 {
-		t.Errorf("children still run after Run has returned: %q", left)
-	}
+	awaitNoProcesses(t, h.root)
 	if _, err := Running(h.root); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("Running after Run has returned: %v, want ErrNotRunning", err)
 	}
@@ -107,9 +105,7 @@ func TestRunStopsDuringAClone(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	if left := processesIn(t, h.root); len(left) > 0 {
-		t.Errorf("children still run after Run has returned: %q", left)
-	}
+	awaitNoProcesses(t, h.root)
 	if got, err := io.Copy(io.Discard, response.Body); err == nil {
 		t.Errorf("the interrupted clone succeeded after %d more bytes", got)
 	}
@@ -169,6 +165,26 @@ func connect(t *testing.T, base string) net.Conn {
 	check(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	return connection
+}
+
+// awaitNoProcesses returns when no program works in root. Run waits for the programs it has started, but a
+// 'git pack-objects' that one of them has started ends at its next write, shortly after.
+func awaitNoProcesses(t *testing.T, root string) {
+	t.Helper()
+	deadline := time.After(bound)
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		left := processesIn(t, root)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("programs still run after Run has returned: %q", left)
+		}
+	}
 }
 
 // processesIn lists the programs whose working directory is in root, on systems with /proc.
