@@ -44,6 +44,15 @@ func FluxID(kind, namespace, name string) ID {
 // Flux returns the row of the kind in the catalog. It returns false for an object of another group.
 func (i ID) Flux() (Kind, bool) { return KindOf(i.Group, i.Kind) }
 
+// JoinNames joins the names of objects.
+func JoinNames(objects []ID, separator string) string {
+	names := make([]string, len(objects))
+	for i, id := range objects {
+		names[i] = id.String()
+	}
+	return strings.Join(names, separator)
+}
+
 // GroupKind returns the group and the kind.
 func (i ID) GroupKind() schema.GroupKind { return schema.GroupKind{Group: i.Group, Kind: i.Kind} }
 

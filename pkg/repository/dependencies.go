@@ -3,7 +3,6 @@ package repository
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -85,7 +84,7 @@ func (p Problem) MayExist() bool {
 func (p Problem) Text(removed bool) string {
 	switch {
 	case p.Cycle != nil:
-		return "circular spec.dependsOn: " + Names(p.Cycle, " → ")
+		return "circular spec.dependsOn: " + controllers.JoinNames(p.Cycle, " → ")
 	case p.Own != controllers.ID{}:
 		return "spec.dependsOn refers to " + p.Own.String() + ", which the object applies itself"
 	case p.Missing.Namespace == "" && !p.MayExist():
@@ -94,15 +93,6 @@ func (p Problem) Text(removed bool) string {
 		return "spec.dependsOn refers to " + p.Missing.String() + ", which this change removes"
 	}
 	return "spec.dependsOn refers to " + p.Missing.String() + ", which does not exist"
-}
-
-// Names joins the names of objects.
-func Names(objects []controllers.ID, separator string) string {
-	all := make([]string, len(objects))
-	for i, id := range objects {
-		all[i] = id.String()
-	}
-	return strings.Join(all, separator)
 }
 
 // Problems returns why an object is never reconciled, in the order of its dependencies.

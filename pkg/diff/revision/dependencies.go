@@ -55,7 +55,7 @@ func (w *walker) checkDependencies() {
 			}
 			text := p.Text(removed)
 			if blocked := head.Dependents(id); len(blocked) > 0 {
-				text += "; it also blocks " + repository.Names(blocked, ", ")
+				text += "; it also blocks " + controllers.JoinNames(blocked, ", ")
 			}
 			if !removed && slices.ContainsFunc(known, p.Equal) {
 				w.warn("%s is not reconciled: %s", id, text)

@@ -36,33 +36,25 @@ func (f finding) Name() string {
 	return name
 }
 
-func names(refs []controllers.ID) string {
-	var all []string
-	for _, ref := range refs {
-		all = append(all, ref.String())
-	}
-	return strings.Join(all, ", ")
-}
-
 // sections returns all findings.
 func sections(r *examine.Report) []section {
 	causes, missing, conflicts := section{Title: "Root causes"}, section{Title: "Missing"}, section{Title: "Applied by several owners"}
 	for _, c := range r.Causes {
 		f := finding{Level: "error", Rule: "not-ready", Object: c.Object, Message: c.Message, File: c.File, Details: append(append([]string{}, c.Details...), c.Remedies...)}
 		if len(c.Blocks) > 0 {
-			f.Details = append(f.Details, "also blocked: "+names(c.Blocks))
+			f.Details = append(f.Details, "also blocked: "+controllers.JoinNames(c.Blocks, ", "))
 		}
 		causes.Findings = append(causes.Findings, f)
 	}
 	for _, n := range r.Missing {
 		missing.Findings = append(missing.Findings, finding{
-			Level: "warning", Rule: "missing", Object: n.Object, Message: "required by " + names(n.NeededBy), Details: []string{n.Remedy},
+			Level: "warning", Rule: "missing", Object: n.Object, Message: "required by " + controllers.JoinNames(n.NeededBy, ", "), Details: []string{n.Remedy},
 		})
 	}
 	for _, c := range r.Conflicts {
-		f := finding{Level: "warning", Rule: "conflict", Object: c.Object, Message: "applied by " + names(c.Owners) + ", with the same contents", File: c.File}
+		f := finding{Level: "warning", Rule: "conflict", Object: c.Object, Message: "applied by " + controllers.JoinNames(c.Owners, ", ") + ", with the same contents", File: c.File}
 		if c.Differs {
-			f.Level, f.Message = "error", "applied by "+names(c.Owners)+": they revert each other's changes"
+			f.Level, f.Message = "error", "applied by "+controllers.JoinNames(c.Owners, ", ")+": they revert each other's changes"
 			f.Details = append(f.Details, "remove the object from all owners except one")
 		}
 		if len(c.Fields) > 0 {
