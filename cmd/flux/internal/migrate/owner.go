@@ -139,11 +139,7 @@ func (o *ownerOptions) move(a *app.App, cmd *cobra.Command, answer *ownerAnswer)
 		a.UI.Success("would move %s to %s", what, plan.Controller)
 		return failed
 	case !o.yes:
-		yes, err := a.Confirm(cmd.Context(), fmt.Sprintf("Move the ownership of %s to %s?", what, plan.Controller))
-		if err == nil && !yes {
-			err = errors.New("nothing was changed")
-		}
-		if err != nil {
+		if err := app.Approve(cmd.Context(), a, fmt.Sprintf("Move the ownership of %s to %s?", what, plan.Controller)); err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,7 @@ func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 		return
 	}
 	fs.BoolVar(&o.pullRequest, "pull-request", false, "in a clone of the source: open a pull request that restores the directory of the Kustomization")
-	fs.Var(command.Choice{Value: &o.host, Allowed: reversal.Hosts()}, "git-host", "kind of the Git host with --pull-request (default: detected from its name or the CI system): "+strings.Join(reversal.Hosts(), ", "))
+	fs.Var(command.Choice{Value: &o.host, Allowed: reversal.Hosts()}, "git-host", "kind of the Git host with --pull-request (default for public hosts, or from the CI system): "+strings.Join(reversal.Hosts(), ", "))
 }
 
 func (o *options) run(a *app.App, cmd *cobra.Command, s kinds.Selection) error {
@@ -141,7 +141,7 @@ func (o *options) run(a *app.App, cmd *cobra.Command, s kinds.Selection) error {
 	if err != nil {
 		return err
 	}
-	r := &run{App: a, options: o, user: cmd.Context(), client: client, plan: plan, answer: answer{Plan: plan, Result: planned}}
+	r := &run{App: a, options: o, user: cmd.Context(), plan: plan, answer: answer{Plan: plan, Result: planned}}
 	err = r.all()
 	if o.format != "" {
 		r.answer.set(err)

@@ -1,10 +1,10 @@
 package rollback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
@@ -12,9 +12,9 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/requests"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 	"github.com/fluxkit/flux/pkg/rollback"
@@ -52,7 +52,6 @@ type run struct {
 	*options
 	// user is the context of the command without --timeout.
 	user   context.Context
-	client *kube.Client
 	plan   *rollback.Plan
 	answer answer
 }
@@ -64,11 +63,7 @@ func (r *run) all() error {
 		return nil
 	}
 	if !r.yes {
-		yes, err := r.Confirm(r.user, r.question())
-		if err == nil && !yes {
-			err = errors.New("nothing was changed")
-		}
-		if err != nil {
+		if err := app.Approve(r.user, r.App, r.question()); err != nil {
 			r.answer.Result = declined
 			return err
 		}
@@ -91,9 +86,9 @@ func (r *run) print() {
 	if r.undo {
 		r.UI.Action("%s: restore the state before the rollback to %s", p.Object, report.ShortRevision(p.Before))
 	} else {
-		r.UI.Action("%s: %s → %s", p.Object, orNone(report.ShortRevision(p.CurrentRevision)), report.ShortRevision(p.TargetRevision))
+		r.UI.Action("%s: %s → %s", p.Object, cmp.Or(report.ShortRevision(p.CurrentRevision), none), report.ShortRevision(p.TargetRevision))
 	}
-	r.UI.Action("%s: .%s: %s → %s", p.Pinned, p.Field, orNone(p.Before), orNone(p.After))
+	r.UI.Action("%s: .%s: %s → %s", p.Pinned, p.Field, cmp.Or(p.Before, none), cmp.Or(p.After, none))
 	for _, owner := range p.Suspend {
 		r.UI.Action("%s will be suspended, because it applies %s with this field and would revert the change", owner, p.Pinned)
 	}
@@ -101,7 +96,7 @@ func (r *run) print() {
 		r.UI.Action("%s will be resumed", owner)
 	}
 	if len(p.Affected) > 0 {
-		r.UI.Warning("%s also use the source and change with it: %s", objects(len(p.Affected)), list(p.Affected))
+		r.UI.Warning("%s also use the source and change with it: %s", output.Amount(len(p.Affected), "other object"), controllers.JoinNames(p.Affected, ", "))
 	}
 	for _, note := range p.Notes {
 		r.UI.Warning("%s", note)
@@ -111,28 +106,8 @@ func (r *run) print() {
 	}
 }
 
-// orNone returns a text for an empty value.
-func orNone(value string) string {
-	if value == "" {
-		return "(not set)"
-	}
-	return value
-}
-
-func objects(n int) string {
-	if n == 1 {
-		return "1 other object"
-	}
-	return fmt.Sprintf("%d other objects", n)
-}
-
-func list(ids []controllers.ID) string {
-	var names []string
-	for _, id := range ids {
-		names = append(names, id.String())
-	}
-	return strings.Join(names, ", ")
-}
+// none is the text for an empty value.
+const none = "(not set)"
 
 // change applies the plan, and waits for the source and the object.
 func (r *run) change(ctx context.Context) error {
@@ -145,7 +120,7 @@ func (r *run) change(ctx context.Context) error {
 	for _, owner := range r.plan.Suspend {
 		r.UI.Success("%s suspended", owner)
 	}
-	r.UI.Success("%s: .%s set to %s", r.plan.Pinned, r.plan.Field, orNone(r.plan.After))
+	r.UI.Success("%s: .%s set to %s", r.plan.Pinned, r.plan.Field, cmp.Or(r.plan.After, none))
 	for _, owner := range r.plan.Resume {
 		r.UI.Success("%s resumed", owner)
 	}
@@ -189,8 +164,12 @@ func (r *run) pinned(err error) error {
 func (r *run) await(ctx context.Context, s rollback.Step) (controllers.Object, error) {
 	r.UI.Waiting("waiting until %s is %s", s.Named(), shown(s.Goal))
 	progress := report.NewProgress(r.UI, r.Now, 1, reconcile.Ready)
+	client, err := r.Client()
+	if err != nil {
+		return nil, err
+	}
 	engine := reconcile.Waiter{
-		Watches: reconcile.NewWatches(r.client), Goal: s.Goal,
+		Watches: reconcile.NewWatches(client), Goal: s.Goal,
 		Progress: func(p reconcile.Progress) {
 			progress.Update(p.Subject, p.Object, report.Condition(p.Subject.Kind, p.Object))
 		},
@@ -198,7 +177,12 @@ func (r *run) await(ctx context.Context, s rollback.Step) (controllers.Object, e
 	}
 	result := engine.Run(ctx, []objref.Target{s.Target})[0]
 	progress.Close()
-	if err := r.failure(result); err != nil {
+	if err := requests.Unready(r.App, result, s.Named().String()); err != nil {
+		var failure *report.UnreadyError
+		if errors.As(err, &failure) {
+			r.answer.set(err)
+			err = report.Fail(r.user, r.App, report.Diagnoser(r.App, client), failure)
+		}
 		return result.Last, err
 	}
 	r.UI.Success("%s is ready: %s", s.Named(), result.Done())
@@ -207,29 +191,3 @@ func (r *run) await(ctx context.Context, s rollback.Step) (controllers.Object, e
 
 // shown returns a goal with a shortened revision.
 func shown(g reconcile.Goal) string { return report.ShortRevision(g.String()) }
-
-// failure reports why an object is not ready.
-func (r *run) failure(result reconcile.Result) error {
-	t, last, k := result.Subject, result.Last, result.Subject.Kind
-	var final *reconcile.FinalError
-	var failure *report.UnreadyError
-	switch err := result.Err; {
-	case errors.Is(err, context.DeadlineExceeded) && last != nil:
-		state := report.Condition(k, last)
-		if missed := result.Goal.Missed(k, last); missed != "" {
-			state = missed
-		}
-		failure = report.Unready(t, last, "%s", report.TimedOut(r.Global.Timeout, t.Named(), "become "+shown(result.Goal), state))
-		failure.Late = true
-	case errors.As(err, &final) && final.Suspended:
-		return requests.SuspendedError(t, last)
-	case errors.As(err, &final) && final.Source.Name != "":
-		failure = report.Unready(t, last, "%s is not ready: its source %s failed: %s", t.Named(), final.Source, report.Condition(k, last))
-	case errors.As(err, &final):
-		failure = report.Unready(t, last, "%s is not ready: %s", t.Named(), report.Condition(k, last))
-	default:
-		return err
-	}
-	r.answer.Error = redact.Text(failure.Error())
-	return report.Fail(r.user, r.App, report.Diagnoser(r.App, r.client), failure)
-}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -13,6 +14,15 @@ func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
 	answer, err := a.Ask(ctx, question+" [y/N]")
 	answer = strings.ToLower(answer)
 	return answer == "y" || answer == "yes", err
+}
+
+// Approve prompts for confirmation of a change. It returns an error if the user declines.
+func Approve(ctx context.Context, a *App, question string) error {
+	yes, err := a.Confirm(ctx, question)
+	if err == nil && !yes {
+		err = errors.New("nothing was changed")
+	}
+	return err
 }
 
 // Ask prompts the user for a line. It returns when ctx ends, so that Ctrl-C

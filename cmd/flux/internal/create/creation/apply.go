@@ -151,26 +151,12 @@ func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upse
 // outcome reports the result of the wait and returns an error unless the object is ready.
 func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 	k, last := result.Subject.Kind, result.Last
-	t := result.Subject
-	var failure *report.UnreadyError
-	var final *reconcile.FinalError
-	switch err := result.Err; {
-	case errors.Is(err, context.DeadlineExceeded):
-		failure = report.Unready(t, last, "%s", report.TimedOut(c.App.Global.Timeout, t.Named(), "become ready", report.Condition(k, last)))
-		failure.Late = true
-	case errors.As(err, &final) && final.Suspended:
-		return requests.SuspendedError(t, last)
-	case errors.As(err, &final) && final.Source.Name != "":
-		failure = report.Unready(t, last, "%s is not ready: its source %s failed: %s", t, final.Source, report.Condition(k, last))
-	case errors.As(err, &final):
-		failure = report.Unready(t, last, "%s is not ready: %s", t, report.Condition(k, last))
-	case errors.Is(err, reconcile.ErrDeleted):
-		return fmt.Errorf("%s was %w", t, err)
-	case err != nil:
+	if err := requests.Unready(c.App, result, result.Subject.String()); err != nil {
+		var failure *report.UnreadyError
+		if errors.As(err, &failure) {
+			return report.Fail(c.Cmd.Context(), c.App, report.Diagnoser(c.App, client), failure)
+		}
 		return err
-	}
-	if failure != nil {
-		return report.Fail(c.Cmd.Context(), c.App, report.Diagnoser(c.App, client), failure)
 	}
 	c.App.UI.Success("%s %s is ready", NounOf(k), c.Name)
 	if revision := k.Result.String(last); revision != "" && k.Done != "" {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +29,7 @@ import (
 type Options struct {
 	// Revision is the revision to return to, "" for the last good revision.
 	Revision string
-	// Host is the kind of the Git host, "" if it is determined from the name of the host.
+	// Host is the kind of the Git host. If it is "", it is known for public hosts, or from the CI system.
 	Host        string
 	DryRun, Yes bool
 	Format      string
@@ -165,7 +164,7 @@ func (r *reversal) connect(address string) (githost.Opener, error) {
 	host, supported := provider.Hosts()[p.Host]
 	switch {
 	case p.Host == "":
-		return nil, hint.Errorf("set --git-host to "+strings.Join(Hosts(), ", "), "cannot determine the kind of the Git host %s", server)
+		return nil, hint.Errorf("set --git-host to one of "+strings.Join(Hosts(), ", "), "cannot determine the kind of the Git host %s", server)
 	case !supported:
 		return nil, hint.Errorf("push the branch, and open the pull request in the browser", "--pull-request does not support %s", githost.PullRequestHosts()[p.Host].Name)
 	}
@@ -181,27 +180,16 @@ func (r *reversal) connect(address string) (githost.Opener, error) {
 	return opened.(githost.Opener), nil // all hosts with an API
 }
 
-// kindOf returns the kind of a Git host by the labels of its name, "" if unknown.
+// kindOf returns the kind of a public Git host, "" for other hosts. A name such as github.example.com does not identify a host: anybody can
+// choose it for a server that receives the token.
 func kindOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return ""
 	}
-	labels := strings.Split(u.Hostname(), ".")
-	for _, known := range []struct{ label, kind string }{
-		{"github", ci.GitHub}, {"gitlab", ci.GitLab}, {"gitea", ci.Gitea}, {"forgejo", ci.Gitea}, {"codeberg", ci.Gitea},
-	} {
-		if slices.Contains(labels, known.label) {
-			return known.kind
-		}
-	}
-	switch {
-	case u.Hostname() == "bitbucket.org":
-		return ci.BitbucketCloud
-	case slices.Contains(labels, "bitbucket"):
-		return ci.BitbucketServer
-	}
-	return ""
+	return map[string]string{
+		"github.com": ci.GitHub, "gitlab.com": ci.GitLab, "gitea.com": ci.Gitea, "codeberg.org": ci.Gitea, "bitbucket.org": ci.BitbucketCloud,
+	}[u.Hostname()]
 }
 
 // all prints the plan, asks for confirmation, pushes the branch and opens the pull request.
@@ -216,11 +204,7 @@ func (r *reversal) all(cmd *cobra.Command) error {
 		return nil
 	}
 	if !r.Yes {
-		yes, err := r.Confirm(cmd.Context(), "Push the branch and open the pull request?")
-		if err == nil && !yes {
-			err = errors.New("nothing was changed")
-		}
-		if err != nil {
+		if err := app.Approve(cmd.Context(), r.App, "Push the branch and open the pull request?"); err != nil {
 			r.answer.Result = declined
 			return err
 		}
