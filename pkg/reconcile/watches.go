@@ -41,7 +41,7 @@ func NewWatches(client *kube.Client) *Watches {
 func (w *Watches) Share(k controllers.Kind, namespace, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := place{k.Kind, namespace}
+	p := place{k.CRD(), namespace}
 	if w.shared[p] == nil {
 		w.shared[p] = &sharedWatch{kind: k, namespace: namespace, version: version, waiting: map[string]*Subscription{}}
 	}
@@ -51,7 +51,7 @@ func (w *Watches) Share(k controllers.Kind, namespace, version string) {
 func (w *Watches) ShareMany(subjects []objref.Target) {
 	count := map[place]int{}
 	for _, t := range subjects {
-		p := place{t.Kind.Kind, t.Namespace}
+		p := place{t.Kind.CRD(), t.Namespace}
 		if count[p]++; count[p] == ShareFrom && w.find(t) == nil {
 			w.Share(t.Kind, t.Namespace, "")
 		}
@@ -62,7 +62,7 @@ func (w *Watches) find(t objref.Target) *sharedWatch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, namespace := range []string{t.Namespace, ""} {
-		if s := w.shared[place{t.Kind.Kind, namespace}]; s != nil {
+		if s := w.shared[place{t.Kind.CRD(), namespace}]; s != nil {
 			return s
 		}
 	}

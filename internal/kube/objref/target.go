@@ -20,8 +20,8 @@ type Target struct {
 
 func (t Target) String() string { return t.Kind.Kind + " " + t.Namespace + "/" + t.Name }
 
-// Key returns a key that is unique across kinds.
-func (t Target) Key() string { return t.String() }
+// Key returns a key that is unique across kinds, also of different API groups.
+func (t Target) Key() string { return t.Kind.Group + "/" + t.String() }
 
 // Count returns the number of targets, with their kind if all targets have the
 // same kind, as in "3 Kustomization objects".

@@ -136,7 +136,7 @@ func (q *query) watched(k controllers.Kind) kube.Selection {
 
 // named returns the named objects of a kind.
 func (q *query) named(k controllers.Kind) []objref.Target {
-	return slices.DeleteFunc(slices.Clone(q.objects), func(t objref.Target) bool { return t.Kind.Kind != k.Kind })
+	return slices.DeleteFunc(slices.Clone(q.objects), func(t objref.Target) bool { return t.Kind.CRD() != k.CRD() })
 }
 
 // wants reports whether the query selects an object.
@@ -146,7 +146,7 @@ func (q *query) wants(k controllers.Kind, o controllers.Object) bool {
 
 // refersTo reports whether the target refers to an object. A target without a namespace matches any namespace.
 func refersTo(t objref.Target, k controllers.Kind, o controllers.Object) bool {
-	return t.Kind.Kind == k.Kind && t.Name == controllers.Name(o) && (t.Namespace == "" || t.Namespace == controllers.Namespace(o))
+	return t.Kind.CRD() == k.CRD() && t.Name == controllers.Name(o) && (t.Namespace == "" || t.Namespace == controllers.Namespace(o))
 }
 
 // listing has the objects of one kind.
@@ -175,7 +175,7 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 		return q.read(ctx, k, nil)
 	}
 	var l listing
-	place := slices.IndexFunc(q.kinds, func(row controllers.Kind) bool { return row.Kind == k.Kind })
+	place := slices.IndexFunc(q.kinds, func(row controllers.Kind) bool { return row.CRD() == k.CRD() })
 	err := q.stream.Read(place, func(each func(controllers.Object) error) error {
 		l = q.read(ctx, k, each)
 		return l.err

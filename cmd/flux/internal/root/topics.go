@@ -304,7 +304,8 @@ PLURAL.GROUP, as in alerts.notification.toolkit.fluxcd.io, are also accepted.
 
 Kinds of projects that extend Flux, such as Terraform, are selected by the names
 in their CRD: flux get terraforms. The CRD must have the label
-app.kubernetes.io/part-of: flux or an API group ending in .fluxcd.io.
+app.kubernetes.io/part-of: flux or an API group ending in .fluxcd.io. If a name
+resembles the name of a Flux kind, use PLURAL.GROUP.
 ` + kinds.String()
 }
 

@@ -149,7 +149,7 @@ func listNamed(ctx context.Context, act *kinds.Act) error {
 	}
 	named := map[kinds.KindNamespace][]int{}
 	for i, t := range act.Targets {
-		p := kinds.KindNamespace{Kind: t.Kind.Kind, Namespace: t.Namespace}
+		p := kinds.KindNamespace{Kind: t.Kind.CRD(), Namespace: t.Namespace}
 		named[p] = append(named[p], i)
 	}
 	for at, indexes := range named {

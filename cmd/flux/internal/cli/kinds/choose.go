@@ -112,10 +112,10 @@ func ListTargets(ctx context.Context, client *kube.Client, k controllers.Kind, s
 func (act *Act) Share(w *reconcile.Watches) {
 	count := map[string]int{}
 	for _, t := range act.Targets {
-		count[t.Kind.Kind]++
+		count[t.Kind.CRD()]++
 	}
 	for _, l := range act.Lists {
-		if count[l.Kind.Kind] > 1 {
+		if count[l.Kind.CRD()] > 1 {
 			w.Share(l.Kind, l.Namespace, l.version)
 		}
 	}

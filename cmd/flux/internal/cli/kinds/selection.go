@@ -68,7 +68,7 @@ func (s *Selection) Add(t objref.Target) {
 }
 
 func (s *Selection) addKind(k controllers.Kind) {
-	if !slices.ContainsFunc(s.Kinds, func(have controllers.Kind) bool { return have.Kind == k.Kind }) {
+	if !slices.ContainsFunc(s.Kinds, func(have controllers.Kind) bool { return have.CRD() == k.CRD() }) {
 		s.Kinds = append(s.Kinds, k)
 	}
 }

@@ -44,7 +44,7 @@ func (r *runner) plan(ctx context.Context) {
 func kindsOf(nodes []*node) int {
 	kinds := map[string]bool{}
 	for _, n := range nodes {
-		kinds[n.Kind.Kind] = true
+		kinds[n.Kind.CRD()] = true
 	}
 	return len(kinds)
 }
