@@ -35,7 +35,7 @@ func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (
 	case errors.Is(err, tree.ErrUnmanaged):
 		if s := d.begin(); !s.findApplier(ctx, &r, trace) {
 			if k, err := kube.Extension(ctx, d.Client, word); err == nil {
-				return d.extension(ctx, k, trace, word)
+				return d.extension(ctx, k, trace)
 			}
 			return s.conclude(r), nil
 		}
@@ -51,7 +51,7 @@ func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (
 }
 
 // extension diagnoses an object of a project that extends Flux, which Flux has not applied: its own status and its source.
-func (d Diagnoser) extension(ctx context.Context, k controllers.Kind, trace *tree.Trace, word string) (Result, error) {
+func (d Diagnoser) extension(ctx context.Context, k controllers.Kind, trace *tree.Trace) (Result, error) {
 	sources := slices.DeleteFunc(k.SourceOf(trace.Applied), func(t controllers.ID) bool {
 		_, known := t.Flux()
 		return !known
@@ -64,23 +64,38 @@ func (d Diagnoser) extension(ctx context.Context, k controllers.Kind, trace *tre
 	for _, t := range sources {
 		s.diagnose(ctx, &r, t)
 	}
-	ready := rules.Readiness(k, trace.Applied)
-	f := rules.Finding{
-		Object: trace.Object, Code: "not-ready", Message: "it is not ready: " + rules.ConditionText(ready), Since: rules.StateSince(trace.Applied),
-		Fixes: []string{"check its events and conditions: " + rules.Kubectl(trace.Object, "describe")},
+	if f, ok := s.installation.extension(rules.NewSubject(k, trace.Applied, s.config.Home)); ok {
+		r.Causes = append(r.Causes, single(f))
+	}
+	return s.conclude(r), nil
+}
+
+// extension returns the finding for an object of a project that extends Flux, and false for a ready object. The rules for the messages
+// of Flux controllers do not apply to it.
+func (in *installation) extension(s rules.Subject) (rules.Finding, bool) {
+	if f, ok := in.deletion(s.ID(), s.Object); ok {
+		return f, true
 	}
 	switch {
-	case k.Suspension.Is(trace.Applied):
-		f.Code, f.Message, f.Fixes = "suspended", "it is suspended", []string{"resume it: " + hint.Command("flux resume %s %s -n %s", word, trace.Object.Name, trace.Object.Namespace)}
-	case ready.Status == "True" && controllers.Observed(trace.Applied):
-		return s.conclude(r), nil
-	case ready.Status == "True":
-		f.Code, f.Message = "unreconciled", "its controller has not reconciled the latest spec"
-	case ready.Status != "False":
-		f.Code = "progressing"
+	case s.Kind.Suspension.Is(s.Object):
+		return suspended(s), true
+	case s.Kind.IsReady(s.Object):
+		return rules.Finding{}, false
 	}
-	r.Causes = append(r.Causes, single(f))
-	return s.conclude(r), nil
+	f := rules.Finding{Object: s.ID(), Code: "not-ready", Message: "it is not ready: " + rules.ConditionText(s.Ready), Since: rules.StateSince(s.Object)}
+	if s.Ready.Status != "False" || s.Ready.Reason == "" {
+		f, _ = s.Status() // not reconciled yet, or being reconciled
+	}
+	f.Fixes = []string{describe(s.ID())}
+	if !s.Kind.Has(controllers.Reconcile) {
+		f.Retry = ""
+	}
+	return f, true
+}
+
+// describe returns the remedy for a custom resource that is not ready.
+func describe(t controllers.ID) string {
+	return "check its events and conditions: " + rules.Kubectl(t, "describe")
 }
 
 // findApplier searches the inventories for an object without owner labels. If an inventory contains the object, its owner becomes
@@ -113,6 +128,9 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	created := rules.Moment(controllers.Path{"metadata.creationTimestamp"}.String(trace.Applied))
 	for _, p := range problems {
 		f := workloadFinding(object, p)
+		if len(f.Fixes) == 0 && !controllers.IsBuiltInGroup(object.Group) {
+			f.Fixes = []string{describe(object)}
+		}
 		if !rollout.IsWorkload(object) { // a new object waits for its controller
 			fresh := f
 			if fresh.Code, fresh.Since = "progressing", created; fresh.IsProgress(s.config.Now) {

@@ -68,11 +68,8 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 		deletion, _ := e.installation.deletion(t, o)
 		return &deletion, false
 	case k.Suspension.Is(o):
-		message := "it is suspended"
-		if why := controllers.SuspensionReason(o); why != "" {
-			message += ": " + why
-		}
-		return &rules.Finding{Object: t, Code: "suspended", Message: message, Fixes: []string{s.Command("resume")}}, false
+		f := suspended(s)
+		return &f, false
 	case k.IsReady(o) && (!isDown || k.Static != nil && k.Static(o)):
 		if f := e.withoutProvider(t); f != nil {
 			return f, true
@@ -98,6 +95,15 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 		return f, f == &status
 	}
 	return &status, waits
+}
+
+// suspended returns the finding for a suspended object.
+func suspended(s rules.Subject) rules.Finding {
+	message := "it is suspended"
+	if why := controllers.SuspensionReason(s.Object); why != "" {
+		message += ": " + why
+	}
+	return rules.Finding{Object: s.ID(), Code: "suspended", Message: message, Fixes: []string{s.Command("resume")}}
 }
 
 // unlessCrashed returns f, the finding for an unfinished reconciliation, or the finding for the controller if it has crashed

@@ -65,24 +65,46 @@ type Cluster struct {
 	Namespaces []string
 	Now        func() time.Time
 
-	mu          sync.Mutex
-	feeds       []*feed
+	mu    sync.Mutex
+	feeds []*feed
+	// unextended is the reason why the kinds of projects that extend Flux are unknown, or nil.
+	unextended  error
 	controllers diagnose.Controllers
 	changed     chan struct{}
 }
 
-// New returns a cluster that has read nothing. extensions are the kinds of projects that extend Flux.
-func New(d diagnose.Diagnoser, extensions []controllers.Kind, namespaces []string, now func() time.Time) *Cluster {
+// New returns a cluster that has read nothing.
+func New(d diagnose.Diagnoser, namespaces []string, now func() time.Time) *Cluster {
 	c := &Cluster{Diagnoser: d, Namespaces: namespaces, Now: now, changed: make(chan struct{}, 1)}
+	c.add(controllers.Known)
+	return c
+}
+
+// add adds the sources of kinds, and returns them.
+func (c *Cluster) add(kinds []controllers.Kind) []*feed {
+	namespaces := c.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	for _, k := range slices.Concat(controllers.Known, extensions) {
+	before := len(c.feeds)
+	for _, k := range kinds {
 		for _, namespace := range namespaces {
-			c.feeds = append(c.feeds, &feed{Source{Kind: k, Namespace: namespace, Access: Loading, Since: now()}, map[controllers.ID]controllers.Object{}})
+			c.feeds = append(c.feeds, &feed{Source{Kind: k, Namespace: namespace, Access: Loading, Since: c.Now()}, map[controllers.ID]controllers.Object{}})
 		}
 	}
-	return c
+	return c.feeds[before:]
+}
+
+// extend adds the sources of the kinds of projects that extend Flux, and returns them.
+func (c *Cluster) extend(ctx context.Context) ([]*feed, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	kinds, err := kube.Extensions(ctx, c.Diagnoser.Client)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unextended = err
+	c.signal()
+	return c.add(kinds), err
 }
 
 // Changed receives a value after one or more changes.
@@ -92,15 +114,24 @@ func (c *Cluster) Changed() <-chan struct{} { return c.changed }
 func (c *Cluster) Read(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
-	g.Go(func() error { return c.readControllers(gctx) })
-	for _, f := range c.feeds {
-		g.Go(func() error {
-			if err := c.follow(gctx, f, errListed); f.Access == Unread || gctx.Err() != nil {
-				return err
-			}
-			return nil
-		})
+	list := func(feeds []*feed) {
+		for _, f := range feeds {
+			g.Go(func() error {
+				if err := c.follow(gctx, f, errListed); f.Access == Unread || gctx.Err() != nil {
+					return err
+				}
+				return nil
+			})
+		}
 	}
+	known := c.feeds
+	g.Go(func() error { return c.readControllers(gctx) })
+	g.Go(func() error {
+		extensions, _ := c.extend(gctx) // the snapshot contains the error
+		list(extensions)
+		return nil
+	})
+	list(known)
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("listing the Flux objects: %w", err)
 	}
@@ -109,15 +140,26 @@ func (c *Cluster) Read(ctx context.Context) error {
 
 // Run watches all objects and the controllers until ctx is done, in goroutines that it starts with start.
 func (c *Cluster) Run(ctx context.Context, start func(func())) {
-	start(func() { c.watchControllers(ctx) })
-	for _, f := range c.feeds {
-		start(func() {
-			for ctx.Err() == nil {
-				_ = c.follow(ctx, f, nil)      // the source records the error
-				_ = web.Sleep(ctx, retryPause) // ends with ctx
-			}
-		})
+	watch := func(feeds []*feed) {
+		for _, f := range feeds {
+			start(func() {
+				for ctx.Err() == nil {
+					_ = c.follow(ctx, f, nil)      // the source records the error
+					_ = web.Sleep(ctx, retryPause) // ends with ctx
+				}
+			})
+		}
 	}
+	known := c.feeds
+	start(func() { c.watchControllers(ctx) })
+	start(func() {
+		extensions, err := c.extend(ctx)
+		for err != nil && web.Sleep(ctx, retryPause) == nil {
+			extensions, err = c.extend(ctx)
+		}
+		watch(extensions)
+	})
+	watch(known)
 }
 
 // selection selects the objects of a source, without fields that are neither shown nor diagnosed.
@@ -264,6 +306,8 @@ type Snapshot struct {
 	Rows        []Row
 	Sources     []Source
 	Controllers diagnose.Controllers
+	// Unextended is the reason why the kinds of projects that extend Flux are unknown, or nil.
+	Unextended error
 	// Counts holds the number of objects in each state.
 	Counts map[State]int
 	At     time.Time
@@ -273,6 +317,9 @@ type Snapshot struct {
 func (c *Cluster) Snapshot() Snapshot {
 	c.mu.Lock()
 	s := Snapshot{At: c.Now(), Controllers: c.controllers, Counts: map[State]int{}}
+	if len(c.Namespaces) == 0 { // users with permissions in namespaces only need not list CRDs
+		s.Unextended = c.unextended
+	}
 	var objects []controllers.Object
 	var extensions []Row
 	for _, f := range c.feeds {
@@ -341,6 +388,12 @@ func (s Snapshot) Unknown() []string {
 			}
 			return err.Error()
 		})...)
+	}
+	switch {
+	case apierrors.IsForbidden(s.Unextended):
+		lines = append(lines, "no permission to list CustomResourceDefinitions: kinds of other projects")
+	case s.Unextended != nil:
+		lines = append(lines, "kinds of other projects: "+s.Unextended.Error())
 	}
 	return lines
 }

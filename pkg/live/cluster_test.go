@@ -44,7 +44,7 @@ func from(kind, name string) map[string]any {
 
 // clusterOf returns a cluster with objects.
 func clusterOf(objects ...controllers.Object) *Cluster {
-	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, nil, clock)
+	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
 	for _, f := range c.feeds {
 		var own []controllers.Object
 		for _, o := range objects {
@@ -164,6 +164,8 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
+const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
 const kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/apps/kustomizations"
 
 // TestRun follows the changes of a cluster.
@@ -176,8 +178,19 @@ func TestRun(t *testing.T) {
 			server.Serve("/apis/" + k.Group + "/" + version + "/namespaces/apps/" + k.Resource)
 		}
 	}
+	server.Put(definitions, controllers.Object{
+		"metadata": map[string]any{"name": "terraforms.infra.contrib.fluxcd.io", "labels": map[string]any{"app.kubernetes.io/part-of": "flux"}},
+		"spec": map[string]any{
+			"group": "infra.contrib.fluxcd.io", "scope": "Namespaced", "names": map[string]any{"kind": "Terraform", "plural": "terraforms"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"properties": map[string]any{"status": map[string]any{"properties": map[string]any{"conditions": map[string]any{}}}},
+			}}}},
+		},
+	})
+	const terraforms = "/apis/infra.contrib.fluxcd.io/v1/namespaces/apps/terraforms"
+	server.Serve(terraforms)
 	server.Put(kustomizations, object("Kustomization", "one", "True", "Succeeded", "done", time.Hour, nil))
-	c := New(diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, nil, []string{"apps"}, clock)
+	c := New(diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, []string{"apps"}, clock)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	c.Run(ctx, running.Go)
@@ -188,6 +201,10 @@ func TestRun(t *testing.T) {
 	await(t, c, "Failed Kustomization/apps/two, Ready Kustomization/apps/one")
 	server.Take(kustomizations, "one")
 	await(t, c, "Failed Kustomization/apps/two")
+	network := object("Kustomization", "network", "True", "Applied", "done", time.Hour, nil)
+	network["apiVersion"], network["kind"] = "infra.contrib.fluxcd.io/v1", "Terraform"
+	server.Put(terraforms, network)
+	await(t, c, "Failed Kustomization/apps/two, Ready Terraform/apps/network")
 }
 
 // await waits until all kinds are listed and the cluster has the rows.
@@ -209,6 +226,25 @@ func await(t *testing.T, c *Cluster, want string) {
 	}
 }
 
+// TestUnextended checks that kinds of other projects are unknown if CRDs cannot be listed, unless only namespaces are read.
+func TestUnextended(t *testing.T) {
+	t.Parallel()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "", nil)
+	c := clusterOf()
+	c.unextended = forbidden
+	if diff := cmp.Diff([]string{"no permission to list CustomResourceDefinitions: kinds of other projects"}, c.Snapshot().Unknown()); diff != "" {
+		t.Error(diff)
+	}
+	c.unextended = errListed
+	if diff := cmp.Diff([]string{"kinds of other projects: listed"}, c.Snapshot().Unknown()); diff != "" {
+		t.Error(diff)
+	}
+	c.Namespaces, c.unextended = []string{"apps"}, forbidden
+	if unknown := c.Snapshot().Unknown(); len(unknown) > 0 {
+		t.Error(unknown)
+	}
+}
+
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	terraform := controllers.Kind{Group: "infra.contrib.fluxcd.io", Version: "v1alpha2", Kind: "Terraform", Word: "terraform", Resource: "terraforms", Suspension: controllers.Suspension{Field: controllers.Path{"spec.suspend"}}}
@@ -217,8 +253,8 @@ func TestExtensions(t *testing.T) {
 		o["apiVersion"], o["kind"] = terraform.APIVersion(), terraform.Kind
 		return o
 	}
-	c := New(diagnose.Diagnoser{Home: "flux-system"}, []controllers.Kind{terraform}, nil, clock)
-	c.put(c.feeds[len(c.feeds)-1], []controllers.Object{
+	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
+	c.put(c.add([]controllers.Kind{terraform})[0], []controllers.Object{
 		of("broken", "False", nil), of("fine", "True", nil), of("new", "", nil), of("off", "False", map[string]any{"suspend": true}),
 	}, nil)
 	want := []string{

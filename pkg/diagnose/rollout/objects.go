@@ -17,7 +17,8 @@ import (
 )
 
 // Object returns the problem of an object that is not a workload: a Service without pods or an address, a PodDisruptionBudget
-// that allows no disruption, or an unbound PersistentVolumeClaim. It returns false for other objects.
+// that allows no disruption, an unbound PersistentVolumeClaim, or a custom resource whose Ready condition is False. It returns false
+// for other objects.
 func Object(ctx context.Context, c *observe.Cluster, o controllers.Object) (p Problem, found bool) {
 	t := controllers.IDOf(o)
 	switch {
@@ -33,6 +34,9 @@ func Object(ctx context.Context, c *observe.Cluster, o controllers.Object) (p Pr
 		p, found = Claim(ctx, c, t.Namespace, t.Name)
 		_, reason, _ := strings.Cut(p.Message, ", which is not bound")
 		p.Message = "it is not bound" + reason
+	case !controllers.IsBuiltInGroup(t.Group):
+		c, _ := controllers.FindCondition(o, "Ready")
+		p, found = Problem{Message: "it is not ready: " + failure.Join(c.Reason, c.Message)}, c.Status == "False"
 	}
 	p.Name, p.Object = t.String(), t
 	return p, found

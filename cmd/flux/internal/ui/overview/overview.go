@@ -2,11 +2,9 @@
 package overview
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,7 +15,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/live"
 )
@@ -108,9 +105,6 @@ func Flags(fs *pflag.FlagSet, skip func(*pflag.Flag) bool) []string {
 	return args
 }
 
-// extensionTimeout is the time limit for finding the kinds of projects that extend Flux.
-const extensionTimeout = 5 * time.Second
-
 // Open connects to the cluster and returns its objects, which are not read yet.
 func Open(a *app.App, cmd *cobra.Command) (*live.Cluster, error) {
 	var all []string
@@ -129,8 +123,5 @@ func Open(a *app.App, cmd *cobra.Command) (*live.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), extensionTimeout)
-	defer cancel()
-	extensions, _ := kube.Extensions(ctx, client) // other kinds are shown without permission to list CRDs
-	return live.New(report.Diagnoser(a, client), extensions, all, a.Now), nil
+	return live.New(report.Diagnoser(a, client), all, a.Now), nil
 }
