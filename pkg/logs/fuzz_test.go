@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// FuzzLines checks that every line of a log is read once and in order, and is printed as one
-// record of JSON, and as text that controls no terminal.
+// FuzzLines checks that every line of a log, of a controller or an application, is read once and in
+// order, and is printed as one record of JSON, and as text that controls no terminal.
 func FuzzLines(f *testing.F) {
 	for _, text := range []string{
 		"2026-11-01T10:00:00.1Z {\"level\":\"info\",\"ts\":\"2026-11-01T10:00:00Z\",\"msg\":\"stored\",\"name\":\"app\"}\n",
@@ -20,7 +20,7 @@ func FuzzLines(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s := &source{pod: Pod{Name: "source-controller-0"}}
+		s, app := &source{pod: Pod{Name: "source-controller-0"}}, &source{pod: Pod{Name: "web-0", Application: true}}
 		from := newLines(io.NopCloser(strings.NewReader(text)))
 		read := 0
 		for {
@@ -29,9 +29,10 @@ func FuzzLines(f *testing.F) {
 				break
 			}
 			read++
-			e := s.entry(l)
-			if err := checkFormats(&e); err != "" {
-				t.Errorf("%q of %q: %s", e.text, text, err)
+			for _, e := range []Entry{s.entry(l), app.entry(l)} {
+				if err := checkFormats(&e); err != "" {
+					t.Errorf("%q of %q: %s", e.text, text, err)
+				}
 			}
 		}
 		if want := strings.Count(text, "\n"); read < want || read > want+1 {
