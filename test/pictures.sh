@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Generates the pictures in docs/pictures: diagrams from the cluster of the demo, and the report of a
-# pull request in headless Chromium. Names of commits and pods differ on every cluster: a diagram that
-# differs only in these is not replaced.
+# Generates the pictures in docs/pictures: diagrams and the dashboard from the cluster of the demo, and the
+# report of a pull request in headless Chromium. Names of commits and pods, ports and ages differ on every
+# cluster: a picture that differs only in these is not replaced.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -11,13 +11,14 @@ export PATH="$root/bin:$PATH"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# nameless prints a picture without generated names.
-nameless() { sed -E 's/@sha1:[0-9a-f]+/@sha1:X/g; s/(my-app-[0-9a-f]{8,10})-[0-9a-z]{5}\b/\1-X/g' "$1"; }
+# nameless prints a picture without generated names, ports and ages.
+nameless() {
+	sed -E 's/@sha1:[0-9a-f]+/@sha1:X/g; s/(my-app-[0-9a-f]{8,10})-[0-9a-z]{5}\b/\1-X/g; s/127\.0\.0\.1:[0-9]+…*/X/; s/\b[0-9]+[smh]+ *[0-9]*s? /AGE /' "$1"
+}
 
-draw() {
+# keep replaces the picture with the new one if they differ.
+keep() {
 	local picture=$1 old=$root/docs/pictures/$1
-	shift
-	flux "$@" --output svg >"$work/$picture"
 	if [[ -f $old ]] && diff <(nameless "$old") <(nameless "$work/$picture") >/dev/null; then
 		echo "docs/pictures/$picture is unchanged"
 		return
@@ -27,8 +28,30 @@ draw() {
 	echo "docs/pictures/$picture is updated"
 }
 
+draw() {
+	local picture=$1
+	shift
+	flux "$@" --output svg >"$work/$picture"
+	keep "$picture"
+}
+
 draw deps.svg deps --all-namespaces
 draw tree.svg tree kustomization my-app
+
+# A source that fails, with two Kustomizations that wait for it, and a suspended Kustomization.
+failing() {
+	flux create source git webshop --url="$FLUX_SANDBOX_GIT_URL/fleet.git" --branch=release --secret-ref=flux-system --export
+	flux create kustomization webshop-database --source=GitRepository/webshop --path=./database --prune --export
+	flux create kustomization webshop-frontend --source=GitRepository/webshop --path=./frontend --prune --depends-on=webshop-database --export
+	flux create kustomization monitoring --source=GitRepository/flux-system --path=./apps/my-app --export | sed 's/^spec:/&\n  suspend: true/'
+}
+
+failing >"$work/failing.yaml"
+kubectl apply --filename "$work/failing.yaml" >/dev/null
+(cd "$root" && go run ./test/screenshot -size 100x20 -until '1 failed, 2 waiting, 1 suspended, 3 ready(.|\n)*Fix:(.|\n)*$' \
+	flux ui) >"$work/dashboard.svg"
+kubectl delete --filename "$work/failing.yaml" >/dev/null
+keep dashboard.svg
 
 # A pull request that updates an image, adds a Service and deletes a volume.
 change() {

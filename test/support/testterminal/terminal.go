@@ -4,6 +4,7 @@ package testterminal
 
 import (
 	"errors"
+	"image/color"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/vt"
 )
 
@@ -141,6 +143,34 @@ func (t *Terminal) Full() (screen string, alternate bool) {
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String(), t.full.IsAltScreen()
+}
+
+// Style is the style of a character.
+type Style struct {
+	// Foreground is nil for the default color of the terminal.
+	Foreground           color.Color
+	Bold, Faint, Reverse bool
+}
+
+// Text returns the character at a position of a program that was started with StartFull: "" for the second column of a wide one.
+func (t *Terminal) Text(x, y int) string {
+	cell := t.full.CellAt(x, y)
+	switch {
+	case cell == nil || cell.Content == "" && cell.Width > 0:
+		return " "
+	default:
+		return cell.Content
+	}
+}
+
+// Style returns the style of the character at a position of a program that was started with StartFull.
+func (t *Terminal) Style(x, y int) Style {
+	cell := t.full.CellAt(x, y)
+	if cell == nil {
+		return Style{}
+	}
+	set := func(attribute uint8) bool { return cell.Style.Attrs&attribute != 0 }
+	return Style{cell.Style.Fg, set(uv.AttrBold), set(uv.AttrFaint), set(uv.AttrReverse)}
 }
 
 // Raw returns everything that was written.

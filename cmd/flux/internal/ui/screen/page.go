@@ -81,13 +81,26 @@ func (p *page) update(m *model) {
 		lines = []string{m.styles.Faint.Render("loading …")}
 	}
 	if !p.cuts {
-		lines = strings.Split(ansi.Wrap(strings.Join(lines, "\n"), p.port.Width(), ""), "\n")
+		lines = wrapped(lines, p.port.Width())
 	}
 	stay := p.bottom && p.port.AtBottom()
 	p.port.SetContentLines(lines)
 	if stay {
 		p.port.GotoBottom()
 	}
+}
+
+// wrapped wraps lines at a width. The continuation of a line has its indentation.
+func wrapped(lines []string, width int) []string {
+	var all []string
+	for _, line := range lines {
+		text := strings.TrimLeft(line, " ")
+		indent := line[:min(len(line)-len(text), width/2)]
+		for part := range strings.SplitSeq(ansi.Wrap(text, width-len(indent), ""), "\n") {
+			all = append(all, indent+part)
+		}
+	}
+	return all
 }
 
 func (p *page) scroll(key string, n int) bool {
