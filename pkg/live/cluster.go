@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -59,6 +60,8 @@ type feed struct {
 
 // Cluster holds the objects of a cluster.
 type Cluster struct {
+	// Name is the name of the cluster in the list of several clusters, "" in the list of one.
+	Name string
 	// Diagnoser reads the controllers and finds root causes. Its time is ignored.
 	Diagnoser diagnose.Diagnoser
 	// Namespaces lists the namespaces to read, empty for all.
@@ -74,8 +77,8 @@ type Cluster struct {
 }
 
 // New returns a cluster that has read nothing.
-func New(d diagnose.Diagnoser, namespaces []string, now func() time.Time) *Cluster {
-	c := &Cluster{Diagnoser: d, Namespaces: namespaces, Now: now, changed: make(chan struct{}, 1)}
+func New(name string, d diagnose.Diagnoser, namespaces []string, now func() time.Time) *Cluster {
+	c := &Cluster{Name: name, Diagnoser: d, Namespaces: namespaces, Now: now, changed: make(chan struct{}, 1)}
 	c.add(controllers.Known)
 	return c
 }
@@ -300,8 +303,11 @@ func (c *Cluster) watchControllers(ctx context.Context) {
 	}
 }
 
-// Snapshot is the state of the cluster at one time.
+// Snapshot is the state of a cluster at one time, or of several clusters.
 type Snapshot struct {
+	// Cluster is the name of the cluster. Parts holds the states of several clusters.
+	Cluster string
+	Parts   []Snapshot
 	// Rows lists the objects, root causes first.
 	Rows        []Row
 	Sources     []Source
@@ -316,7 +322,7 @@ type Snapshot struct {
 // Snapshot evaluates the objects.
 func (c *Cluster) Snapshot() Snapshot {
 	c.mu.Lock()
-	s := Snapshot{At: c.Now(), Controllers: c.controllers, Counts: map[State]int{}}
+	s := Snapshot{Cluster: c.Name, At: c.Now(), Controllers: c.controllers, Counts: map[State]int{}}
 	if len(c.Namespaces) == 0 { // users with permissions in namespaces only need not list CRDs
 		s.Unextended = c.unextended
 	}
@@ -337,9 +343,38 @@ func (c *Cluster) Snapshot() Snapshot {
 	d := c.Diagnoser
 	d.Now = s.At
 	s.Rows = arrange(objects, extensions, d.Given(objects, s.Controllers, s.hidden))
-	for _, row := range s.Rows {
-		s.Counts[row.State]++
+	for i := range s.Rows {
+		s.Rows[i].Cluster = c.Name
+		s.Counts[s.Rows[i].State]++
 	}
+	return s
+}
+
+// Merge returns the state of several clusters. Rows of each cluster that belong to a root cause stay together.
+func Merge(parts []Snapshot) Snapshot {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	s := Snapshot{Parts: parts, Counts: map[State]int{}}
+	for _, part := range parts {
+		s.Rows, s.Sources = append(s.Rows, part.Rows...), append(s.Sources, part.Sources...)
+		for state, n := range part.Counts {
+			s.Counts[state] += n
+		}
+		if part.At.After(s.At) {
+			s.At = part.At
+		}
+	}
+	group := func(row Row) int { // failures, progress, other rows
+		switch {
+		case row.Root == (controllers.ID{}):
+			return 2 + row.State.order()
+		case row.State == Failed || row.State == Waiting:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(s.Rows, func(a, b Row) int { return cmp.Compare(group(a), group(b)) })
 	return s
 }
 
@@ -367,6 +402,9 @@ func (s Snapshot) Loading() bool {
 
 // Unknown describes which objects could not be listed, one line for each reason.
 func (s Snapshot) Unknown() []string {
+	if len(s.Parts) > 0 {
+		return s.each(Snapshot.Unknown)
+	}
 	namespaces := map[string]map[string]error{}
 	for _, source := range s.Sources {
 		if source.Access == Forbidden || source.Access == Unread {
@@ -386,14 +424,45 @@ func (s Snapshot) Unknown() []string {
 			if apierrors.IsForbidden(err) {
 				return "no permission to list in " + within
 			}
-			return err.Error()
+			return unreadable(err)
 		})...)
 	}
 	switch {
 	case apierrors.IsForbidden(s.Unextended):
 		lines = append(lines, "no permission to list CustomResourceDefinitions: kinds of other projects")
 	case s.Unextended != nil:
-		lines = append(lines, "kinds of other projects: "+s.Unextended.Error())
+		lines = append(lines, "kinds of other projects: "+unreadable(s.Unextended))
 	}
 	return lines
+}
+
+// unreadable returns the message of an error without the address of the request, which differs between kinds.
+func unreadable(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return err.Error()
+}
+
+// Unread returns the reasons why the controllers are unknown.
+func (s Snapshot) Unread() []string {
+	switch {
+	case len(s.Parts) > 0:
+		return s.each(Snapshot.Unread)
+	case s.Controllers.Unread == "":
+		return nil
+	}
+	return []string{s.Controllers.Unread}
+}
+
+// each returns the lines of all clusters, after their names.
+func (s Snapshot) each(lines func(Snapshot) []string) []string {
+	var all []string
+	for _, part := range s.Parts {
+		for _, line := range lines(part) {
+			all = append(all, part.Cluster+": "+line)
+		}
+	}
+	return all
 }

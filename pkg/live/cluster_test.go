@@ -44,7 +44,7 @@ func from(kind, name string) map[string]any {
 
 // clusterOf returns a cluster with objects.
 func clusterOf(objects ...controllers.Object) *Cluster {
-	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
+	c := New("", diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
 	for _, f := range c.feeds {
 		var own []controllers.Object
 		for _, o := range objects {
@@ -190,7 +190,7 @@ func TestRun(t *testing.T) {
 	const terraforms = "/apis/infra.contrib.fluxcd.io/v1/namespaces/apps/terraforms"
 	server.Serve(terraforms)
 	server.Put(kustomizations, object("Kustomization", "one", "True", "Succeeded", "done", time.Hour, nil))
-	c := New(diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, []string{"apps"}, clock)
+	c := New("", diagnose.Diagnoser{Client: server.Client, Home: "flux-system"}, []string{"apps"}, clock)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	c.Run(ctx, running.Go)
@@ -226,6 +226,39 @@ func await(t *testing.T, c *Cluster, want string) {
 	}
 }
 
+// TestMerge checks that objects of several clusters with the same name are different, and that root causes come first.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	state := func(name, ready string, access Access) Snapshot {
+		c := clusterOf(
+			object("GitRepository", "app", ready, "Succeeded", "stored artifact", time.Hour, nil),
+			object("Kustomization", "app", ready, "ArtifactFailed", "Source artifact not found, retrying in 30s", time.Hour, from("GitRepository", "app")),
+		)
+		c.Name = name
+		c.set(c.feeds[0], access, errListed)
+		return c.Snapshot()
+	}
+	s := Merge([]Snapshot{state("a", "True", Unread), state("b", "False", Current), state("c", "False", Current)})
+	var got []string
+	for _, row := range s.Rows {
+		got = append(got, string(row.State)+" "+row.Key.String())
+	}
+	want := []string{
+		"Failed b: GitRepository/apps/app", "Waiting b: Kustomization/apps/app",
+		"Failed c: GitRepository/apps/app", "Waiting c: Kustomization/apps/app",
+		"Ready a: GitRepository/apps/app", "Ready a: Kustomization/apps/app",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[State]int{Failed: 2, Waiting: 2, Ready: 2}, s.Counts); diff != "" {
+		t.Error(diff)
+	}
+	if unknown := s.Unknown(); len(unknown) != 1 || !strings.HasPrefix(unknown[0], "a: listed") {
+		t.Errorf("unknown: %q", unknown)
+	}
+}
+
 // TestUnextended checks that kinds of other projects are unknown if CRDs cannot be listed, unless only namespaces are read.
 func TestUnextended(t *testing.T) {
 	t.Parallel()
@@ -253,7 +286,7 @@ func TestExtensions(t *testing.T) {
 		o["apiVersion"], o["kind"] = terraform.APIVersion(), terraform.Kind
 		return o
 	}
-	c := New(diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
+	c := New("", diagnose.Diagnoser{Home: "flux-system"}, nil, clock)
 	c.put(c.add([]controllers.Kind{terraform})[0], []controllers.Object{
 		of("broken", "False", nil), of("fine", "True", nil), of("new", "", nil), of("off", "False", map[string]any{"suspend": true}),
 	}, nil)

@@ -17,7 +17,8 @@ type Filter struct {
 }
 
 // ParseFilter parses a filter: words and fields, separated by spaces, all of which must match. A word matches a part of the kind, the
-// namespace, the name or the message. Fields are kind:hr, ns:apps, name:web, ready:false, state:failed, suspended:true, age<1h and age>1h.
+// namespace, the name or the message. Fields are kind:hr, ns:apps, name:web, cluster:prod, ready:false, state:failed, suspended:true, age<1h
+// and age>1h.
 func ParseFilter(text string) (Filter, error) {
 	f := Filter{Text: strings.TrimSpace(text)}
 	for _, word := range strings.Fields(strings.ToLower(text)) {
@@ -42,7 +43,7 @@ func parseTerm(word string) (func(Row, time.Time) bool, error) {
 	field, value, ok := strings.Cut(word, ":")
 	if !ok {
 		return func(r Row, _ time.Time) bool {
-			return strings.Contains(strings.ToLower(r.ID.String()+" "+r.Message), word)
+			return strings.Contains(strings.ToLower(r.Key.String()+" "+r.Message), word)
 		}, nil
 	}
 	switch field {
@@ -58,6 +59,8 @@ func parseTerm(word string) (func(Row, time.Time) bool, error) {
 		return func(r Row, _ time.Time) bool { return r.ID.Namespace == value }, nil
 	case "name":
 		return func(r Row, _ time.Time) bool { return strings.Contains(r.ID.Name, value) }, nil
+	case "cluster":
+		return func(r Row, _ time.Time) bool { return strings.Contains(strings.ToLower(r.Cluster), value) }, nil
 	case "state":
 		i := slices.IndexFunc(States(), func(s State) bool { return strings.EqualFold(string(s), value) })
 		if i < 0 {
@@ -76,7 +79,7 @@ func parseTerm(word string) (func(Row, time.Time) bool, error) {
 			return (r.Object != nil && r.Kind.IsReady(r.Object)) == want
 		}, nil
 	}
-	return nil, fmt.Errorf("unknown field %q: use kind, ns, name, ready, state, suspended or age", field)
+	return nil, fmt.Errorf("unknown field %q: use kind, ns, name, cluster, ready, state, suspended or age", field)
 }
 
 func parseAge(field string, operator byte, value string) (func(Row, time.Time) bool, error) {

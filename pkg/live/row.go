@@ -30,9 +30,25 @@ const (
 // States returns all states in the order of the list.
 func States() []State { return []State{Failed, Waiting, Reconciling, Suspended, Ready} }
 
+func (s State) order() int { return slices.Index(States(), s) }
+
+// Key identifies an object in a list. Cluster is "" in the list of one cluster.
+type Key struct {
+	Cluster string
+	ID      controllers.ID
+}
+
+// String returns the object, after its cluster if the list has several.
+func (k Key) String() string {
+	if k.Cluster == "" {
+		return k.ID.String()
+	}
+	return k.Cluster + ": " + k.ID.String()
+}
+
 // Row is an object of the list.
 type Row struct {
-	ID   controllers.ID
+	Key
 	Kind controllers.Kind
 	// Object is nil for a root cause that is not a Flux object or does not exist.
 	Object  controllers.Object
@@ -67,7 +83,7 @@ func rowOf(k controllers.Kind, o controllers.Object) Row {
 	id := controllers.IDOf(o)
 	ready := rules.Readiness(k, o)
 	row := Row{
-		ID: id, Kind: k, Object: o, State: Ready, Message: failure.OneLine(controllers.Shorten(ready.Message)),
+		Key: Key{ID: id}, Kind: k, Object: o, State: Ready, Message: failure.OneLine(controllers.Shorten(ready.Message)),
 		Created: rules.Moment(controllers.Path{"metadata.creationTimestamp"}.String(o)), Suspended: k.Suspension.Is(o),
 	}
 	if path, ok := reconcile.RevisionPath(k); ok {
@@ -100,7 +116,7 @@ func arrange(objects []controllers.Object, extensions []Row, r diagnose.Result) 
 			row := rows[id]
 			if row == nil {
 				k, _ := id.Flux()
-				row = &Row{ID: id, Kind: k}
+				row = &Row{Key: Key{ID: id}, Kind: k}
 				rows[id] = row
 			}
 			if row.Root == id {
@@ -122,18 +138,14 @@ func arrange(objects []controllers.Object, extensions []Row, r diagnose.Result) 
 	for _, row := range rows {
 		all = append(all, *row)
 	}
-	order := map[State]int{}
-	for i, state := range States() {
-		order[state] = i
-	}
 	group := func(row Row) int {
 		if row.Root == (controllers.ID{}) {
-			return len(rank) + order[row.State]
+			return len(rank) + row.State.order()
 		}
 		return rank[row.Root]
 	}
 	slices.SortFunc(all, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(order[a.State], order[b.State]),
+		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.State.order(), b.State.order()),
 			cmp.Compare(b.Blocks, a.Blocks), a.ID.Compare(b.ID))
 	})
 	return all

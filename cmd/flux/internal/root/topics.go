@@ -374,7 +374,8 @@ Output:
   Tables have the column CLUSTER. Other output has a section for each cluster.
   -o json and -o yaml print one document: "clusters" has the cluster, exitCode,
   error and result of each context, in the order of the selection. Messages on
-  standard error begin with the context. --watch is not supported.
+  standard error begin with the context. --watch is not supported. flux ui shows
+  the resources of all clusters in one list.
 
 Failures:
   The command runs on up to 8 clusters at the same time, with --timeout for

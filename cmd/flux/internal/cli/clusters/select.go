@@ -20,7 +20,7 @@ import (
 func Commands() []string {
 	return []string{
 		"check", "diff helmrelease", "diff kustomization", "events", "get", "history", "orphans", "reconcile", "resume",
-		"stats", "status", "suspend", "trace", "tree", "version", "wait", "why",
+		"stats", "status", "suspend", "trace", "tree", "ui", "version", "wait", "why",
 	}
 }
 
@@ -67,6 +67,9 @@ func Select(a *app.App, cmd *cobra.Command) error {
 	if err := supported(cmd, several); err != nil {
 		return err
 	}
+	if once := cmd.Flags().Lookup("once"); several.Command == "ui" && once.Value.String() == "false" {
+		return nil // the dashboard shows all clusters
+	}
 	return several
 }
 
@@ -103,11 +106,7 @@ func supported(cmd *cobra.Command, several *SeveralError) error {
 	if !slices.ContainsFunc(Commands(), func(name string) bool {
 		return several.Command == name || strings.HasPrefix(several.Command, name+" ")
 	}) {
-		remedy := "set --context to one context"
-		if several.Command == "ui" {
-			remedy += ", or list all resources with flux get all -A --context"
-		}
-		return hint.Errorf(remedy, "flux %s does not support several clusters", several.Command)
+		return hint.Errorf("set --context to one context", "flux %s does not support several clusters", several.Command)
 	}
 	for _, name := range []string{"watch", "follow"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "true" {

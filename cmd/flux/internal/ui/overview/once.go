@@ -51,10 +51,11 @@ type resource struct {
 
 // once prints the overview.
 func once(a *app.App, cmd *cobra.Command, o Options) error {
-	cluster, err := Open(a, cmd)
+	sites, err := Open(a, cmd)
 	if err != nil {
 		return err
 	}
+	cluster := sites[0] // once runs for each cluster
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	line := a.UI.Progress(a.Now, "reading the Flux resources")
@@ -128,13 +129,26 @@ func printed(a *app.App, s live.Snapshot, unknown []string) error {
 	return nil
 }
 
-// Title returns the line with the cluster, the version of Flux and the controllers.
+// Title returns the line with the cluster or the number of clusters, the versions of Flux and the controllers.
 func Title(cluster string, s live.Snapshot) string {
-	c := s.Controllers
-	if c.Unread != "" || c.Total == 0 {
+	parts := s.Parts
+	if len(parts) == 0 {
+		parts = []live.Snapshot{s}
+	}
+	ready, total := 0, 0
+	var versions []string
+	for _, part := range parts {
+		if c := part.Controllers; c.Unread == "" {
+			ready, total = ready+c.Ready, total+c.Total
+			versions = append(versions, c.Version)
+		}
+	}
+	if total == 0 {
 		return cluster + " · controllers unknown"
 	}
-	return fmt.Sprintf("%s · Flux %s · %d of %d controllers ready", cluster, cmp.Or(c.Version, "of unknown version"), c.Ready, c.Total)
+	slices.Sort(versions)
+	versions = slices.DeleteFunc(slices.Compact(versions), func(v string) bool { return v == "" })
+	return fmt.Sprintf("%s · Flux %s · %d of %d controllers ready", cluster, cmp.Or(strings.Join(versions, ", "), "of unknown version"), ready, total)
 }
 
 // Counts returns the line with the number of objects in each state.

@@ -12,9 +12,12 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/kubeconfig"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/live"
 )
@@ -41,6 +44,7 @@ suspend, resume and delete resources after a confirmation; "?" lists all keys.
 
 Selection:
   All namespaces are shown, or with -n one or several, separated by commas.
+  --context selects one or several clusters: see "flux help clusters".
   Kinds that you have no permission to list are reported.
 
 Output:
@@ -60,6 +64,9 @@ Guardrails:
 
   # Show two namespaces, without actions
   flux ui -n apps,infra --read-only
+
+  # Show all production clusters
+  flux ui --context 'prod-*'
 
   # Print the overview
   flux ui --once
@@ -105,8 +112,14 @@ func Flags(fs *pflag.FlagSet, skip func(*pflag.Flag) bool) []string {
 	return args
 }
 
-// Open connects to the cluster and returns its objects, which are not read yet.
-func Open(a *app.App, cmd *cobra.Command) (*live.Cluster, error) {
+// Site is a cluster of the dashboard, and the flags that select it.
+type Site struct {
+	*live.Cluster
+	Kube *kubeconfig.Flags
+}
+
+// Open connects to the clusters of the selected contexts. Their objects are not read yet.
+func Open(a *app.App, cmd *cobra.Command) ([]Site, error) {
 	var all []string
 	for _, namespace := range strings.Split(a.Global.Namespace, ",") {
 		if !cmd.Flags().Changed("namespace") {
@@ -119,9 +132,28 @@ func Open(a *app.App, cmd *cobra.Command) (*live.Cluster, error) {
 			all = append(all, namespace)
 		}
 	}
-	client, err := a.Client()
-	if err != nil {
-		return nil, err
+	selection, contexts := "", []string{""}
+	if f := cmd.Flags().Lookup("context"); f != nil && f.Value.String() != "" {
+		selection = f.Value.String()
+		var err error
+		if contexts, err = clusters.Contexts(a, selection); err != nil {
+			return nil, err
+		}
 	}
-	return live.New(report.Diagnoser(a, client), all, a.Now), nil
+	sites := make([]Site, len(contexts))
+	for i, context := range contexts {
+		name, flags, connect := "", a.Global.Kube, a.Client
+		if context != selection {
+			flags, connect = flags.InContext(context), func() (*kube.Client, error) { return app.ClientIn(a, context) }
+		}
+		client, err := connect()
+		if err != nil {
+			return nil, err
+		}
+		if len(contexts) > 1 {
+			name = context
+		}
+		sites[i] = Site{live.New(name, report.Diagnoser(a, client), all, a.Now), flags}
+	}
+	return sites, nil
 }

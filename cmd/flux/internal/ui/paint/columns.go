@@ -6,11 +6,14 @@ import "strings"
 const revisionWidth = 110
 
 // Columns are the column widths of the list. Revision is 0 in a narrow terminal.
-type Columns struct{ Revision, name, age, message int }
+type Columns struct{ Revision, cluster, name, age, message int }
 
-// ColumnsOf returns the column widths for the width of a terminal.
-func ColumnsOf(width int) Columns {
-	c := Columns{age: 5}
+// ColumnsOf returns the column widths for the width of a terminal. The width of the clusters is 0 for one cluster.
+func ColumnsOf(width, cluster int) Columns {
+	if cluster > 0 {
+		width -= cluster + 1
+	}
+	c := Columns{cluster: cluster, age: 5}
 	if width >= revisionWidth {
 		c.Revision = 24
 	}
@@ -23,8 +26,12 @@ func ColumnsOf(width int) Columns {
 }
 
 // Line returns a line of the list.
-func (c Columns) Line(name, age, revision, message string) string {
-	parts := []string{Cell(name, c.name), Cell(age, c.age)}
+func (c Columns) Line(name, cluster, age, revision, message string) string {
+	parts := []string{Cell(name, c.name)}
+	if c.cluster > 0 {
+		parts = append(parts, Cell(cluster, c.cluster))
+	}
+	parts = append(parts, Cell(age, c.age))
 	if c.Revision > 0 {
 		parts = append(parts, Cell(revision, c.Revision))
 	}

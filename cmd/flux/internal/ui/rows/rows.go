@@ -4,7 +4,6 @@ package rows
 import (
 	"slices"
 
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/live"
 )
 
@@ -12,38 +11,38 @@ import (
 type List struct {
 	Rows   []live.Row
 	Filter live.Filter
-	Marks  map[controllers.ID]bool
+	Marks  map[live.Key]bool
 	// Cursor is the index of the selected row. Top is the index of the first of Height visible
 	// rows.
 	Cursor, Top, Height int
 	// Moves counts the cursor movements.
 	Moves int
 
-	earlier []controllers.ID
+	earlier []live.Key
 }
 
 // Show sets the rows. The cursor stays on its object, and marks of deleted objects are removed.
 func (l *List) Show(s live.Snapshot) {
 	at, had := l.Selected()
 	l.Rows = nil
-	there := make(map[controllers.ID]bool, len(l.Marks))
+	there := make(map[live.Key]bool, len(l.Marks))
 	for _, row := range s.Rows {
-		if l.Marks[row.ID] {
-			there[row.ID] = true
+		if l.Marks[row.Key] {
+			there[row.Key] = true
 		}
 		if l.Filter.Matches(row, s.At) {
 			l.Rows = append(l.Rows, row)
 		}
 	}
 	l.Marks = there
-	if i := l.index(at.ID); had && i >= 0 && (l.Cursor > 0 || l.Moves > 0) {
+	if i := l.index(at.Key); had && i >= 0 && (l.Cursor > 0 || l.Moves > 0) {
 		l.Cursor = i
 	}
 	l.Scroll()
 }
 
-func (l *List) index(id controllers.ID) int {
-	return slices.IndexFunc(l.Rows, func(r live.Row) bool { return r.ID == id })
+func (l *List) index(key live.Key) int {
+	return slices.IndexFunc(l.Rows, func(r live.Row) bool { return r.Key == key })
 }
 
 // Selected returns the row of the cursor.
@@ -76,28 +75,28 @@ func (l *List) Move(key string) bool {
 }
 
 // Mark marks an object for an action, or removes the mark.
-func (l *List) Mark(id controllers.ID) {
-	if l.Marks[id] {
-		delete(l.Marks, id)
+func (l *List) Mark(key live.Key) {
+	if l.Marks[key] {
+		delete(l.Marks, key)
 	} else {
-		l.Marks[id] = true
+		l.Marks[key] = true
 	}
 }
 
 // Jump moves the cursor to an object, and clears a filter that hides it. It reports whether the object is in the list.
-func (l *List) Jump(s live.Snapshot, id controllers.ID) bool {
-	if !slices.ContainsFunc(s.Rows, func(r live.Row) bool { return r.ID == id }) {
+func (l *List) Jump(s live.Snapshot, key live.Key) bool {
+	if !slices.ContainsFunc(s.Rows, func(r live.Row) bool { return r.Key == key }) {
 		return false
 	}
-	if row, ok := l.Selected(); ok && row.ID != id {
-		l.earlier = append(l.earlier, row.ID)
+	if row, ok := l.Selected(); ok && row.Key != key {
+		l.earlier = append(l.earlier, row.Key)
 	}
-	if l.index(id) < 0 {
+	if l.index(key) < 0 {
 		l.Filter = live.Filter{}
 		l.Show(s)
 	}
 	l.Moves++
-	l.Cursor = l.index(id)
+	l.Cursor = l.index(key)
 	l.Scroll()
 	return true
 }
@@ -122,7 +121,7 @@ func (l *List) Back() bool {
 func (l *List) Targets(s live.Snapshot) []live.Row {
 	var rows []live.Row
 	for _, row := range s.Rows {
-		if l.Marks[row.ID] {
+		if l.Marks[row.Key] {
 			rows = append(rows, row)
 		}
 	}

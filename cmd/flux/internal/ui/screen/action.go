@@ -36,7 +36,7 @@ func (m *model) act(key string) tea.Cmd {
 	}
 	a := verbs.Actions()[i]
 	switch {
-	case m.guard == config.ReadOnly:
+	case m.sites.ReadOnly():
 		m.status = a.Verb + " is disabled: the dashboard is read-only"
 		return nil
 	case m.action != nil && !m.action.done:
@@ -47,13 +47,22 @@ func (m *model) act(key string) tea.Cmd {
 	if m.page != nil {
 		rows = []live.Row{m.page.row}
 	}
-	if i := slices.IndexFunc(m.snapshot.Rows, func(r live.Row) bool { return len(rows) == 1 && r.ID == rows[0].ID }); i >= 0 {
+	if i := slices.IndexFunc(m.snapshot.Rows, func(r live.Row) bool { return len(rows) == 1 && r.Key == rows[0].Key }); i >= 0 {
 		rows[0] = m.snapshot.Rows[i] // the row of a page may be outdated
+	}
+	s := m.sites.Of(rows[0].Cluster)
+	switch {
+	case slices.ContainsFunc(rows, func(r live.Row) bool { return r.Cluster != rows[0].Cluster }):
+		m.status = "the marked resources are on several clusters: mark resources of one cluster"
+		return nil
+	case s.Guard == config.ReadOnly:
+		m.status = a.Verb + " is disabled: " + printable.Line(s.Name) + " is read-only"
+		return nil
 	}
 	var taken []live.Row
 	var excluded []string
 	for _, row := range rows {
-		switch name := printable.Line(row.ID.String()); {
+		switch name := printable.Line(row.Key.String()); {
 		case row.Object == nil || !row.Kind.Has(a.Applies):
 			excluded = append(excluded, name+" does not support "+a.Verb)
 		case !a.If(row):
@@ -71,14 +80,14 @@ func (m *model) act(key string) tea.Cmd {
 
 // confirmation returns the prompt for an action.
 func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string) *prompt {
-	what := printable.Line(rows[0].ID.String())
+	what, s := printable.Line(rows[0].Key.String()), m.sites.Of(rows[0].Cluster)
 	if len(rows) > 1 {
 		what = output.Amount(len(rows), "resource")
 	}
 	p := &prompt{title: strings.ToUpper(a.Verb[:1]) + a.Verb[1:] + " " + what + "?", lines: []string{a.Effect}, on: map[string]bool{}}
 	for _, row := range rows {
 		if len(rows) > 1 {
-			p.lines = append(p.lines, "  "+printable.Line(row.ID.String()))
+			p.lines = append(p.lines, "  "+printable.Line(row.Key.String()))
 		}
 	}
 	for _, line := range excluded {
@@ -90,9 +99,9 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 		}
 	}
 	switch {
-	case m.guard == config.TypeName:
-		p.need = m.cluster
-		p.inputs = append(p.inputs, newInput("type the cluster name, "+printable.Line(m.cluster)+": "))
+	case s.Guard == config.TypeName:
+		p.need = s.Name
+		p.inputs = append(p.inputs, newInput("type the cluster name, "+printable.Line(s.Name)+": "))
 	case a.Preview != "" && slices.ContainsFunc(rows, func(r live.Row) bool { return r.Kind.Applies() }):
 		p.need = rows[0].ID.Name
 		if len(rows) > 1 {
@@ -127,7 +136,7 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 		title := fmt.Sprintf("flux %s %s", a.Verb, what)
 		m.action = &activity{title: title, rows: rows}
 		m.status = title + " …"
-		m.action.run = m.run.Start(m.ctx, args(flags...))
+		m.action.run = m.run.Start(m.ctx, m.sites.Args(rows[0].Cluster, args(flags...)))
 		clear(m.list.Marks)
 		return nil
 	}
@@ -135,7 +144,7 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 		ctx, cancel := context.WithCancel(m.ctx)
 		p.end, p.loading = cancel, true
 		m.action = &activity{title: p.title, rows: rows, preview: p}
-		m.action.run = m.run.Start(ctx, append(args(), a.Preview))
+		m.action.run = m.run.Start(ctx, m.sites.Args(rows[0].Cluster, append(args(), a.Preview)))
 	}
 	return p
 }

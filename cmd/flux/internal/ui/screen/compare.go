@@ -15,7 +15,7 @@ import (
 // compareRevisions prompts for two revisions in the history of an object, and shows the changes between them.
 func compareRevisions(m *model, row live.Row) tea.Cmd {
 	revisions := verbs.Revisions(row)
-	switch name := printable.Line(row.ID.String()); {
+	switch name := printable.Line(row.Key.String()); {
 	case !verbs.ComparesRevisions(row.Kind):
 		m.status = "revisions of " + name + " cannot be compared: only Kustomizations support it"
 		return nil
@@ -46,7 +46,7 @@ func compareRevisions(m *model, row live.Row) tea.Cmd {
 			m.page.close()
 		}
 		shown := newPage(m, row)
-		shown.title = fmt.Sprintf("%s from %s to %s", printable.Line(row.ID.String()), list.Items[older], list.Items[newer])
+		shown.title = fmt.Sprintf("%s from %s to %s", printable.Line(row.Key.String()), list.Items[older], list.Items[newer])
 		shown.keys = "h history  W wrap  esc list  ? help"
 		m.page = shown
 		shown.load(m, verbs.RevisionDiff(row, revisions[older], revisions[newer]))

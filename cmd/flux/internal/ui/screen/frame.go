@@ -7,7 +7,6 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
-	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/live"
@@ -15,7 +14,7 @@ import (
 
 // header returns the lines with the cluster, its state, and the freshness of the data.
 func header(m *model) []string {
-	title := overview.Title(printable.Line(m.cluster), m.snapshot)
+	title := overview.Title(m.sites.Title(), m.snapshot)
 	first := paint.Sides(m.styles.Strong.Render(title), freshness(m), m.width)
 	counts := overview.Counts(m.snapshot)
 	if !m.loaded {
@@ -28,15 +27,11 @@ func header(m *model) []string {
 	if n := len(m.list.Marks); n > 0 {
 		right = append(right, fmt.Sprintf("%d marked", n))
 	}
-	if m.guard == config.ReadOnly {
+	if m.sites.ReadOnly() {
 		right = append(right, "read-only")
 	}
 	lines := []string{first, paint.Sides(counts, m.styles.Cyan.Render(strings.Join(right, " · ")), m.width)}
-	unknown := m.snapshot.Unknown()
-	if unread := m.snapshot.Controllers.Unread; unread != "" {
-		unknown = append(unknown, unread)
-	}
-	if len(unknown) > 0 {
+	if unknown := append(m.snapshot.Unknown(), m.snapshot.Unread()...); len(unknown) > 0 {
 		text := "not shown: " + printable.Line(redact.Text(strings.Join(unknown, "; ")))
 		lines = append(lines, m.styles.Yellow.Render(paint.Filled(text, m.width)))
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
-	"github.com/fluxkit/flux/internal/config"
 )
 
 // helpLines returns the list of all keys.
@@ -27,7 +26,7 @@ func helpLines(m *model) []string {
 	lines = append(lines, m.styles.Strong.Render("Pages"), line("enter, tab", "show why the object is in its state, next page"), "  "+pages,
 		line("R W f", "reload, wrap lines, fold healthy branches of the tree"),
 		line("c", "compare two revisions (history page)"))
-	if m.guard == config.ReadOnly {
+	if m.sites.ReadOnly() {
 		return append(lines, "", "The dashboard is read-only.", "", "any key closes")
 	}
 	lines = append(lines, m.styles.Strong.Render("Actions (with confirmation)"))

@@ -37,8 +37,8 @@ func listView(m *model) []string {
 	l := &m.list
 	l.Height = rowsShown(m)
 	l.Scroll()
-	columns := paint.ColumnsOf(m.width)
-	lines := []string{m.styles.Strong.Render(columns.Line("  RESOURCE", "AGE", "REVISION", "MESSAGE"))}
+	columns := paint.ColumnsOf(m.width, m.sites.Width())
+	lines := []string{m.styles.Strong.Render(columns.Line("  RESOURCE", "CLUSTER", "AGE", "REVISION", "MESSAGE"))}
 	for i := l.Top; i < min(len(l.Rows), l.Top+l.Height); i++ {
 		lines = append(lines, rowView(m, columns, l.Rows[i], i == l.Cursor))
 	}
@@ -60,7 +60,7 @@ func listView(m *model) []string {
 
 func rowView(m *model, c paint.Columns, row live.Row, selected bool) string {
 	prefix := paint.Mark(row.State) + " "
-	if m.list.Marks[row.ID] {
+	if m.list.Marks[row.Key] {
 		prefix = "● "
 	}
 	if row.Root != row.ID && row.Root.Name != "" {
@@ -70,7 +70,7 @@ func rowView(m *model, c paint.Columns, row live.Row, selected bool) string {
 	if word := cmp.Or(row.Kind.Short, row.Kind.Word); word != "" && c.Revision == 0 {
 		name = strings.Replace(name, row.ID.Kind, word, 1)
 	}
-	line := c.Line(prefix+name, overview.Age(m.snapshot, row), row.Revision, overview.Message(row))
+	line := c.Line(prefix+name, row.Cluster, overview.Age(m.snapshot, row), row.Revision, overview.Message(row))
 	switch {
 	case selected:
 		return m.styles.Selected.Render(line)

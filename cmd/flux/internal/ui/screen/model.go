@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/rows"
-	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/sites"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/live"
@@ -28,33 +29,34 @@ const (
 
 // model is the state of the dashboard.
 type model struct {
-	ctx     context.Context //nolint:containedctx // bubbletea has no other way to pass it to commands
-	app     *app.App
-	cluster string
-	guard   config.Guardrail
-	run     *child.Runner
-	styles  paint.Styles
+	ctx    context.Context //nolint:containedctx // bubbletea has no other way to pass it to commands
+	app    *app.App
+	sites  sites.List
+	run    *child.Runner
+	styles paint.Styles
 
 	width, height int
 	now           time.Time
-	snapshot      live.Snapshot
-	loaded        bool
-	list          rows.List
-	page          *page
-	events        *page
-	prompt        *prompt
-	help          bool
+	// parts holds the states of the sites, and snapshot the state of all.
+	parts    []live.Snapshot
+	snapshot live.Snapshot
+	loaded   bool
+	list     rows.List
+	page     *page
+	events   *page
+	prompt   *prompt
+	help     bool
 	// status is the message in the last line.
 	status string
 	action *activity
 	// awaited holds the objects for which a notification is sent when they are ready.
-	awaited map[controllers.ID]bool
+	awaited map[live.Key]bool
 }
 
-func newModel(a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
+func newModel(a *app.App, all sites.List, r *child.Runner) *model {
 	return &model{
-		app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
-		awaited: map[controllers.ID]bool{},
+		app: a, sites: all, run: r, styles: paint.New(), now: a.Now(),
+		parts: make([]live.Snapshot, len(all)), awaited: map[live.Key]bool{},
 	}
 }
 
@@ -77,7 +79,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			}
 		}
 	case snapshotMsg:
-		return m, m.take(live.Snapshot(msg))
+		return m, m.take(msg)
 	case tickMsg:
 		m.now = m.app.Now()
 		return m, tick()
@@ -120,15 +122,17 @@ func resumed(m *model, msg resumedMsg) tea.Cmd {
 	return nil
 }
 
-// take shows a new state of the cluster, and notifies the user of objects that have become ready.
-func (m *model) take(s live.Snapshot) tea.Cmd {
-	m.snapshot, m.loaded, m.now = s, m.loaded || !s.Loading(), s.At
+// take shows a new state of a cluster, and notifies the user of objects that have become ready.
+func (m *model) take(msg snapshotMsg) tea.Cmd {
+	m.parts[msg.site] = msg.state
+	s := live.Merge(slices.Clone(m.parts))
+	m.snapshot, m.loaded, m.now = s, m.loaded || !s.Loading(), msg.state.At
 	m.list.Show(s)
 	var announced []string
 	for _, row := range s.Rows {
-		if m.awaited[row.ID] && row.State == live.Ready {
-			delete(m.awaited, row.ID)
-			announced = append(announced, printable.Line(row.ID.String())+" is ready")
+		if m.awaited[row.Key] && row.State == live.Ready {
+			delete(m.awaited, row.Key)
+			announced = append(announced, printable.Line(row.Key.String())+" is ready")
 		}
 	}
 	if len(announced) == 0 {
@@ -228,7 +232,7 @@ func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		m.open(row, 0)
 	case "space":
-		m.list.Mark(row.ID)
+		m.list.Mark(row.Key)
 		m.list.Move("down")
 	default:
 		return m.pressOnObject(name, row)
@@ -251,8 +255,8 @@ func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
 		m.status = "copied " + printable.Line(row.ID.String())
 		return tea.SetClipboard(row.ID.String())
 	case "n":
-		m.awaited[row.ID] = true
-		m.status = "notifying when " + printable.Line(row.ID.String()) + " is ready"
+		m.awaited[row.Key] = true
+		m.status = "notifying when " + printable.Line(row.Key.String()) + " is ready"
 	case "o":
 		m.openOutput()
 	default:
@@ -268,8 +272,8 @@ func (m *model) openOwner(row live.Row) {
 	owner, ok := controllers.Manager(row.Object)
 	switch {
 	case !ok:
-		m.status = printable.Line(row.ID.String()) + " is not applied by a Flux resource"
-	case !m.list.Jump(m.snapshot, owner):
+		m.status = printable.Line(row.Key.String()) + " is not applied by a Flux resource"
+	case !m.list.Jump(m.snapshot, live.Key{Cluster: row.Cluster, ID: owner}):
 		m.status = printable.Line(owner.String()) + " is not in the list"
 	case m.page != nil:
 		m.reopen()
@@ -285,7 +289,7 @@ func (m *model) ask(p *prompt) tea.Cmd {
 // View implements tea.Model.
 func (m *model) View() tea.View {
 	v := tea.NewView("")
-	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, "flux "+printable.Line(m.cluster)
+	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, "flux "+m.sites.Title()
 	if m.width == 0 {
 		return v
 	}
@@ -320,7 +324,7 @@ func bottom(m *model) []string {
 		return []string{paint.Filled(m.styles.Cyan.Render(printable.Line(m.status)), m.width)}
 	}
 	keys := "enter why  / filter  : jump  space mark  ? help  q quit"
-	if m.guard != config.ReadOnly {
+	if !m.sites.ReadOnly() {
 		keys = "enter why  / filter  : jump  space mark  r reconcile  s suspend  u resume  ? help  q quit"
 	}
 	if m.page != nil {

@@ -53,7 +53,7 @@ func (p *page) load(m *model, args []string) {
 	p.text, p.done, p.failed = child.Transcript{}, false, ""
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(m.ctx)
-	p.run = m.run.Start(ctx, args)
+	p.run = m.run.Start(ctx, m.sites.Args(p.row.Cluster, args))
 	p.update(m)
 }
 
@@ -141,7 +141,7 @@ func (p *page) view(m *model) []string {
 				tabs = append(tabs, m.styles.Faint.Render(" "+kind.Name+" "))
 			}
 		}
-		state := m.styles.Of(p.row.State).Render(paint.Mark(p.row.State) + " " + printable.Line(p.row.ID.String()))
+		state := m.styles.Of(p.row.State).Render(paint.Mark(p.row.State) + " " + printable.Line(p.row.Key.String()))
 		title = paint.Sides(state, strings.Join(tabs, ""), m.width)
 	}
 	return append([]string{paint.Filled(title, m.width)}, strings.Split(p.port.View(), "\n")...)
@@ -150,7 +150,7 @@ func (p *page) view(m *model) []string {
 // open shows a page about an object, or the next one that its kind has.
 func (m *model) open(row live.Row, at int) {
 	if row.Object == nil && at > 0 {
-		m.status = printable.Line(row.ID.String()) + " is not in the list: only its why page is available"
+		m.status = printable.Line(row.Key.String()) + " is not in the list: only its why page is available"
 		return
 	}
 	kinds := verbs.Pages()
@@ -258,7 +258,7 @@ func (m *model) openEvents() {
 		m.events.close()
 	}
 	m.events = newPage(m, row)
-	m.events.title, m.events.bottom = "Events of "+printable.Line(row.ID.String()), true
+	m.events.title, m.events.bottom = "Events of "+printable.Line(row.Key.String()), true
 	m.events.cuts = true
 	m.events.load(m, []string{"events", "--for=" + row.ID.String(), "--no-header"})
 	m.events.port.GotoBottom()

@@ -191,6 +191,9 @@ func (p *prompt) view(m *model) []string {
 func filterPrompt(m *model) *prompt {
 	before := m.list.Filter
 	fields := []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
+	if len(m.sites) > 1 {
+		fields[0] += " cluster:prod"
+	}
 	p := &prompt{inputs: []*textinput.Model{newInput("/")}, lines: fields}
 	p.inputs[0].SetValue(before.Text)
 	p.inputs[0].CursorEnd()
@@ -234,8 +237,8 @@ func destinations(m *model) []destination {
 	}
 	all = append(all, destination{"quit", func(*model) tea.Cmd { return tea.Quit }})
 	for _, row := range m.snapshot.Rows {
-		all = append(all, destination{printable.Line(row.ID.String()), func(m *model) tea.Cmd {
-			m.list.Jump(m.snapshot, row.ID)
+		all = append(all, destination{printable.Line(row.Key.String()), func(m *model) tea.Cmd {
+			m.list.Jump(m.snapshot, row.Key)
 			if m.page != nil {
 				m.reopen()
 			}

@@ -15,25 +15,19 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
-	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/sites"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/ui"
-	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/live"
 )
 
-const (
-	// evaluationPause is the minimum time between evaluations of the cluster. After a slow evaluation it is
-	// longer, so that evaluations use at most a twentieth of a CPU. The cluster is also evaluated without
-	// changes, because states depend on the time.
-	evaluationPause, evaluationEvery = 200 * time.Millisecond, 10 * time.Second
-	evaluationShare                  = 20
-)
-
-// snapshotMsg is a new state of the cluster.
-type snapshotMsg live.Snapshot
+// snapshotMsg is a new state of the cluster of a site.
+type snapshotMsg struct {
+	site  int
+	state live.Snapshot
+}
 
 // tickMsg updates ages.
 type tickMsg time.Time
@@ -44,31 +38,23 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 	if err != nil {
 		return fmt.Errorf("the dashboard requires flux: %w", err)
 	}
-	cluster, err := overview.Open(a, cmd)
+	all, err := sites.Open(a, cmd, o.ReadOnly)
 	if err != nil {
 		return err
-	}
-	name := a.Global.Kube.Cluster()
-	guard, err := config.GuardrailOf(a.Env, name)
-	if err != nil {
-		return err
-	}
-	if o.ReadOnly {
-		guard = config.ReadOnly
 	}
 	own := cmd.LocalNonPersistentFlags()
 	r := &child.Runner{Program: flux, Env: a.Environ(), Global: overview.Flags(cmd.Flags(), func(f *pflag.Flag) bool {
 		return own.Lookup(f.Name) != nil || f.Name == "namespace" || f.Name == "context"
 	})}
-	if context := a.Global.Kube.Context(); context != "" { // the current context of the kubeconfig may change meanwhile
-		r.Global = append(r.Global, "--context="+context)
-	}
 	if ui.Colors(screen, a.Env) {
 		r.Env = append(r.Env, "CLICOLOR_FORCE=1")
 	}
-	return newModel(a, name, guard, r).show(cmd.Context(), screen, func(ctx context.Context) {
-		cluster.Run(ctx, r.Go)
-		r.Go(func() { evaluate(ctx, cluster, r.Send) })
+	m := newModel(a, all, r)
+	for i, site := range all {
+		m.parts[i] = site.Cluster.Snapshot()
+	}
+	return m.show(cmd.Context(), screen, func(ctx context.Context) {
+		all.Run(ctx, r.Go, func(site int, state live.Snapshot) { r.Send(snapshotMsg{site, state}) })
 	})
 }
 
@@ -99,23 +85,4 @@ func (m *model) show(ctx context.Context, screen io.Writer, start func(context.C
 		return hint.Errorf(crashHint, "the dashboard has crashed")
 	}
 	return err
-}
-
-// evaluate sends the state of the cluster after changes.
-func evaluate(ctx context.Context, c *live.Cluster, send func(tea.Msg)) {
-	again := time.NewTicker(evaluationEvery)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.Changed():
-		case <-again.C:
-		}
-		began := c.Now()
-		s := c.Snapshot()
-		took := c.Now().Sub(began)
-		send(snapshotMsg(s))
-		_ = web.Sleep(ctx, max(evaluationPause, evaluationShare*took)) // ends with ctx
-	}
 }

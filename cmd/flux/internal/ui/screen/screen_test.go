@@ -14,7 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
-	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/sites"
 	"github.com/fluxkit/flux/pkg/live"
 	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
@@ -36,10 +36,10 @@ func showUntil(ending string) int {
 	defer stop()
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, time.Now)
 	a.Environ = os.Environ
-	m := newModel(a, "test", config.Guardrail(""), &child.Runner{Program: "sleep"})
+	m := newModel(a, sites.List{{Name: "test"}}, &child.Runner{Program: "sleep"})
 	err := m.show(ctx, os.Stdout, func(ctx context.Context) {
 		m.run.Go(func() {
-			m.run.Send(snapshotMsg(live.Snapshot{At: time.Now()}))
+			m.run.Send(snapshotMsg{state: live.Snapshot{At: time.Now()}})
 			switch ending {
 			case "background":
 				<-time.After(100 * time.Millisecond) // the screen is shown
@@ -149,7 +149,7 @@ func awaitAlternate(t *testing.T, terminal *testterminal.Terminal) {
 // TestResumed checks that the dashboard only ends if it cannot use the terminal again.
 func TestResumed(t *testing.T) {
 	t.Parallel()
-	m := newModel(app.New(nil, nil, nil, os.Getenv, time.Now), "test", "", nil)
+	m := newModel(app.New(nil, nil, nil, os.Getenv, time.Now), sites.List{{Name: "test"}}, nil)
 	if cmd := resumed(m, resumedMsg{child.ErrNotStopped}); cmd != nil || !strings.Contains(m.status, "job control") {
 		t.Errorf("without job control: status %q", m.status)
 	}
