@@ -45,3 +45,47 @@ func TestRollback(t *testing.T) {
 	in("rollback", "ks", "web", "--undo", "--yes")
 	check("after --undo", "c", "")
 }
+
+// TestRollbackRelease rolls back a HelmRelease whose upgrade has failed to the chart version before it, and undoes it.
+func TestRollbackRelease(t *testing.T) {
+	t.Parallel()
+	f := newShared(t)
+	pack := func(version, template string) []byte {
+		return archive(t, map[string]string{
+			"app/Chart.yaml": strings.Replace(chart, "1.2.3", version, 1), "app/templates/app.yaml": strings.Replace(chartTemplate, "{{ .Values.from }}", "v{{ .Chart.Version }}", 1),
+			"app/templates/more.yaml": template,
+		})
+	}
+	rejected := "apiVersion: v1\nkind: Service\nmetadata: {name: app}\nspec: {ports: [{port: 99999}]}\n"
+	address := serveCharts(t, map[string][]byte{"1.2.3": pack("1.2.3", ""), "2.0.0": pack("2.0.0", rejected)})
+	in := func(args ...string) (string, error) {
+		stdout, stderr, err := f.shell.try("flux", append(args, "-n", f.namespace)...)
+		return stdout + stderr, err
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		output, err := in(args...)
+		if err != nil {
+			t.Fatalf("flux %s: %v\n%s", strings.Join(args, " "), err, output)
+		}
+		return output
+	}
+	release := func(version string) []string {
+		return []string{"create", "helmrelease", "app", "--source=HelmRepository/charts", "--chart=app", "--interval=1h", "--chart-version=" + version}
+	}
+	must("create", "source", "helm", "charts", "--url="+address, "--interval=1h")
+	must(release("1.2.3")...)
+	if output, err := in(release("2.0.0")...); err == nil {
+		t.Fatalf("the upgrade has not failed:\n%s", output)
+	}
+	if plan := must("rollback", "hr", "app", "--yes", "-o", "json"); !strings.Contains(plan, `"result": "rolledBack"`) {
+		t.Errorf("the result of the rollback:\n%s", plan)
+	}
+	checkField(f, configMaps, "app", "data.from", "v1.2.3")
+	checkField(f, resource(t, "HelmRelease"), "app", "spec.chart.spec.version", "1.2.3")
+	if output := must("why", "hr/app"); !strings.Contains(output, "No problem found") {
+		t.Errorf("after the rollback:\n%s", output)
+	}
+	must("rollback", "hr", "app", "--undo", "--yes", "--wait=false")
+	checkField(f, resource(t, "HelmRelease"), "app", "spec.chart.spec.version", "2.0.0")
+}
