@@ -122,7 +122,8 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	applier, object := trace.Applier.Object, trace.Object
 	problems, unknown := rollout.Problems(ctx, s.cluster, []controllers.ID{object})
 	r.Unknown = append(r.Unknown, unknown...)
-	if p, found := rollout.Object(ctx, s.cluster, trace.Applied); found {
+	extension, err := kube.Extension(ctx, s.cluster.Client, word)
+	if p, found := rollout.Object(ctx, s.cluster, trace.Applied); found && err != nil {
 		problems = append(problems, p)
 	}
 	created := rules.Moment(controllers.Path{"metadata.creationTimestamp"}.String(trace.Applied))
@@ -153,6 +154,9 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 			Fixes: []string{fmt.Sprintf("recreate %s, or delete the object if it is no longer needed", applier)},
 		}))
 		return
+	}
+	if f, ok := s.installation.extension(rules.NewSubject(extension, trace.Applied, s.config.Home)); ok && err == nil {
+		r.Causes = append(r.Causes, single(f))
 	}
 	own := len(r.Causes)
 	if s.diagnose(ctx, r, applier) && s.snapshot.Objects[applier] != nil {

@@ -43,8 +43,8 @@ func currentFields(o controllers.Object, apiVersion string, removed []controller
 	return fields, stale
 }
 
-// move removes the removed fields from an entry. The owner of a moved field becomes the owner of
-// its new field.
+// move deletes fields that the new API version does not have from an entry of managedFields. The
+// owner of a moved field becomes the owner of its new field.
 func move(entry map[string]any, removed []controllers.Removed) {
 	owned, _ := entry["fieldsV1"].(map[string]any)
 	spec, _ := owned["f:spec"].(map[string]any)

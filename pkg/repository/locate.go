@@ -103,8 +103,8 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 	return places, nil
 }
 
-// template returns the ResourceSet that applies an object in its place, with the field of the only template of the kind whose
-// name matches.
+// template returns the ResourceSet that applies the object, so that its template is located instead. The field is that of the template
+// with the kind and a matching name; it is "spec" if there is not exactly one.
 func (w Wanted) template(g *Graph) Wanted {
 	if w.Applier == nil || !controllers.IDOf(w.Applier.Object).IsResourceSet() {
 		return w

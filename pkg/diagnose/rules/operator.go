@@ -37,7 +37,7 @@ var operatorRules = []rule{
 	},
 	{
 		code: "copy", kinds: []string{controllers.ResourceSet}, steps: []failure.Step{failure.Copy}, types: []failure.Type{failure.NotFound},
-		message: "{copied}, which an object is copied from, does not exist",
+		message: "it copies {copied}, which does not exist",
 		fixes:   []string{"create {copied}, or correct the annotation " + controllers.OperatorGroup + "/copyFrom in {object}"},
 	},
 	{

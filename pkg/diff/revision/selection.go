@@ -28,7 +28,7 @@ type Selection struct {
 	Warn, Announce func(format string, args ...any)
 }
 
-// Target returns the selected base.
+// Target returns the revision to compare with.
 func (s Selection) Target(ctx context.Context) (clone.Target, error) {
 	if s.Base == clone.Auto {
 		t, err := clone.DetectBase(ctx, s.Env, s.Checkout)

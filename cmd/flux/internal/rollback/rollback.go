@@ -26,7 +26,7 @@ type options struct {
 	undo, dryRun, yes bool
 	wait              bool
 	format            string
-	// pullRequest opens a pull request on a host of the kind host.
+	// pullRequest opens a pull request. host is the kind of the Git host.
 	pullRequest bool
 	host        string
 }
