@@ -6,13 +6,12 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
-	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // Clusters holds the cluster directories in a revision of a repository.
 type Clusters struct {
+	clone.Selection
 	Revision repository.Revision
-	Paths    []string
 }
 
 // Find returns the clusters in a revision of a clone, or in its work tree if the revision is "". Without paths,
@@ -22,7 +21,7 @@ func (o *Options) Find(ctx context.Context, checkout *git.Clone, revision string
 		return c, err
 	}
 	o.Branches = clone.Branches(checkout, revision)
-	c.Paths, err = directories(ctx, checkout, paths, c.Revision)
+	c.Selection, err = clone.Paths(ctx, checkout, paths, c.Revision, c.Revision)
 	return c, err
 }
 
@@ -41,20 +40,4 @@ func at(ctx context.Context, checkout *git.Clone, name string) (repository.Revis
 	}
 	tree, err := checkout.At(commit)
 	return repository.Revision{Tree: tree, Name: name}, err
-}
-
-// directories returns the directories of the clusters.
-func directories(ctx context.Context, checkout *git.Clone, paths []string, at repository.Revision) ([]string, error) {
-	if len(paths) > 0 {
-		found, _, err := clone.Paths(ctx, checkout, paths, at, at)
-		return found, err
-	}
-	found, others, err := layout.Roots(ctx, at.Tree)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) > 0 {
-		return found, nil
-	}
-	return nil, layout.NotFound(others)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -25,7 +26,7 @@ func All(ctx context.Context, base, head repository.Revision, paths []string, se
 	var clusters []Cluster
 	var failures error
 	if several {
-		announce("comparing %s with %s in %d clusters", head.Name, base.Name, len(paths))
+		announce("comparing %s with %s in %s", head.Name, base.Name, output.Amount(len(paths), "cluster"))
 		clusters, failures = Clusters(ctx, base, head, paths, options)
 	} else {
 		announce("comparing %s with %s", head.Name, base.Name)

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
@@ -17,37 +19,87 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
-// Paths returns the cluster directories that --path selects, and whether it may select several.
-// Results then include the cluster.
-func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
+// Selection holds cluster directories.
+type Selection struct {
+	Paths []string
+	// Several is set if there may be several directories. Results then include the cluster.
+	Several bool
+	// Detected is set without --path. Others then lists the directories with Kustomizations that no cluster applies.
+	Detected bool
+	Others   []string
+}
+
+// String returns the first directories.
+func (s Selection) String() string { return budget.List(s.Paths, budget.Directories) }
+
+// Warning returns the warning about Others, or "".
+func (s Selection) Warning() string {
+	if len(s.Others) == 0 {
+		return ""
+	}
+	return "not included: directories with Kustomizations that no detected cluster applies: " + budget.List(s.Others, budget.Directories) +
+		"; select them with --path"
+}
+
+// Paths returns the cluster directories that --path selects, or the detected ones without it.
+func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (s Selection, err error) {
+	if len(paths) == 0 {
+		return detected(ctx, base, head)
+	}
+	s.Several = len(paths) > 1
 	seen := map[string]bool{}
 	for _, name := range paths {
 		inside, err := Inside(clone, name)
 		if err != nil {
-			return nil, false, err
+			return s, err
 		}
 		found := []string{inside}
 		if layout.IsPattern(inside) {
-			several = true
+			s.Several = true
 			found, err = layout.Match(base.Tree, head.Tree, inside)
 		} else if !isFolder(base, inside) && !isFolder(head, inside) {
-			return nil, false, notFound(ctx, clone, name, base, head)
+			return s, notFound(ctx, clone, name, base, head)
 		}
 		var problem *layout.PatternError
 		if errors.As(err, &problem) {
-			return nil, false, hint.Errorf("use cluster directories or a quoted pattern, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
+			return s, hint.Errorf("use cluster directories or a quoted pattern, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
 		}
 		if err != nil {
-			return nil, false, err
+			return s, err
 		}
 		for _, path := range found {
 			if !seen[path] {
-				all = append(all, path)
+				s.Paths = append(s.Paths, path)
 			}
 			seen[path] = true
 		}
 	}
-	return all, several || len(paths) > 1, nil
+	return s, nil
+}
+
+// detected returns the cluster directories of both revisions, sorted.
+func detected(ctx context.Context, base, head repository.Revision) (Selection, error) {
+	s := Selection{Several: true, Detected: true}
+	for _, at := range []repository.Revision{base, head} {
+		roots, others, err := layout.Roots(ctx, at.Tree)
+		if err != nil {
+			return s, err
+		}
+		s.Paths, s.Others = append(s.Paths, roots...), append(s.Others, others...)
+		if base.Name == head.Name {
+			break
+		}
+	}
+	slices.Sort(s.Paths)
+	slices.Sort(s.Others)
+	s.Paths, s.Others = slices.Compact(s.Paths), slices.Compact(s.Others)
+	if len(s.Paths) == 0 {
+		return s, layout.NotFound(s.Others)
+	}
+	s.Others = slices.DeleteFunc(s.Others, func(other string) bool {
+		return slices.ContainsFunc(s.Paths, func(root string) bool { return root == "." || strings.HasPrefix(other+"/", root+"/") })
+	})
+	return s, nil
 }
 
 func isFolder(at repository.Revision, name string) bool {

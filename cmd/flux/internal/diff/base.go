@@ -41,7 +41,7 @@ the subcommands compare the desired state with a cluster.
 
 Comparison:
   --path selects the cluster directory; repeat it or quote a pattern to compare
-  several clusters. --base auto selects the merge base with the target branch of
+  several clusters (default: all that are detected). --base auto selects the merge base with the target branch of
   the pull request. The other revision is the work tree unless --head is set.
   Sources that cannot be rendered are listed as not compared.
   See "flux help pull-requests".
@@ -84,7 +84,7 @@ Output:
 	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
 	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
 	fs.BoolVar(&o.fetch, "fetch", false, "fetch missing commits and files of a shallow or partial clone from origin")
-	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*'")
+	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*' (default: detected cluster directories)")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddLocal(cmd)
 	o.AddVariables(fs)
@@ -112,8 +112,8 @@ Output:
 }
 
 func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) error {
-	if len(o.paths) == 0 || slices.Contains(o.paths, "") {
-		return hint.Errorf("flux diff --base "+hint.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
+	if slices.Contains(o.paths, "") {
+		return hint.Errorf("flux diff --base "+hint.Quote(o.base)+" --path clusters/production", "--path is empty: it must be the directory of a cluster")
 	}
 	if err := errors.Join(o.changes.CheckVerification(), o.changes.Check(cmd)); err != nil {
 		return err
@@ -166,9 +166,15 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		}
 	}
 	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, checkout, o.head, against))
-	paths, several, err := clone.Paths(ctx, checkout, o.paths, base, head)
+	clusters, err := clone.Paths(ctx, checkout, o.paths, base, head)
 	if err != nil {
 		return err
+	}
+	if clusters.Detected {
+		announce("detected cluster directories: %s", clusters)
+	}
+	if text := clusters.Warning(); text != "" {
+		a.UI.Warning("%s", text)
 	}
 	options := revision.Options{
 		Options: graph, Timeline: o.changes.Timeline,
@@ -177,7 +183,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if o.changes.Locates() {
 		options.Locate = checkout.Optional
 	}
-	results, timelines, failures := revision.All(ctx, base, head, paths, several, announce, options)
+	results, timelines, failures := revision.All(ctx, base, head, clusters.Paths, clusters.Several, announce, options)
 	if n := checkout.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone is missing %d of the files to compare", n)
 	}
@@ -185,7 +191,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return failures
 	}
 	o.changes.Timelines = timelines
-	o.changes.Comparison = render.Comparison{Base: base.Name, Head: head.Name, Paths: paths, At: a.Now()}
+	o.changes.Comparison = render.Comparison{Base: base.Name, Head: head.Name, Paths: clusters.Paths, At: a.Now()}
 	if err := o.changes.Verify(ctx, a, graph.Charts.Hosts, results); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package pullrequest
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"strings"
@@ -34,7 +35,7 @@ func (o *Options) Add(fs *pflag.FlagSet) {
 const maxKey = 200
 
 // Open returns the Gate for the pull request of the CI system, nil without the flags. By default,
-// the cluster directories identify the comment.
+// the cluster directories in paths identify the comment.
 func (o *Options) Open(a *app.App, paths []string) (*Gate, error) {
 	flag := "--comment"
 	if !o.comment {
@@ -63,7 +64,7 @@ func (o *Options) Open(a *app.App, paths []string) (*Gate, error) {
 		for _, folder := range paths {
 			folders = append(folders, path.Clean(folder))
 		}
-		g.key = strings.Join(folders, " ")
+		g.key = cmp.Or(strings.Join(folders, " "), "all clusters")
 	}
 	return g, g.open()
 }
