@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs flux diff for a pull request, and writes reports to a directory.
-#   FLUX_PATHS        directories of clusters, or patterns, one per line
+#   FLUX_PATHS        directories of clusters, or patterns, one per line (default: all detected cluster directories)
 #   FLUX_BASE         revision to compare with (default auto)
 #   FLUX_FAIL_ON      change, danger or error (default danger)
 #   FLUX_ALLOW        accepted dangers, separated by commas
@@ -11,10 +11,6 @@
 #   FLUX_REPORTS      directory for flux.md and flux.sarif
 set -eu
 
-if [ -z "$(printf %s "${FLUX_PATHS:-}" | tr -d '[:space:]')" ]; then
-	echo "no path: set it to the directory of the cluster, e.g. clusters/production" >&2
-	exit 2
-fi
 mkdir -p "$FLUX_REPORTS"
 rm -f "$FLUX_REPORTS/flux.md" "$FLUX_REPORTS/flux.sarif"
 
@@ -28,7 +24,7 @@ newline='
 '
 IFS=$newline
 set -f # flux expands patterns
-for path in $FLUX_PATHS; do
+for path in ${FLUX_PATHS:-}; do
 	set -- "$@" --path "$path"
 done
 for arg in ${FLUX_ARGS:-}; do

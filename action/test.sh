@@ -1,7 +1,7 @@
 #!/bin/sh
 # Downloads the sandbox of a release of flux, runs flux test, and writes reports to a directory.
 #   FLUX_VERSION   version of flux and its sandbox
-#   FLUX_PATH      directory of the cluster (default: the only directory with gotk-sync.yaml)
+#   FLUX_PATH      directory of the cluster (default: the only detected cluster directory)
 #   FLUX_REVISION  revision to test (default HEAD)
 #   FLUX_BASE      revision to reconcile first
 #   FLUX_FILES     test files, one per line (default: all test files in the repository)
