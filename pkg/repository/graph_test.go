@@ -160,6 +160,33 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// TestUnapplied finds the Kustomizations that nothing in the repository applies, but not those in bases or of other sources.
+func TestUnapplied(t *testing.T) {
+	t.Parallel()
+	cluster := ownSource + kustomization("flux-system", "./prod", "GitRepository", "flux-system")
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"in the cluster":             {map[string]string{"prod/apps/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, nil},
+		"beside the cluster":         {map[string]string{"product/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, []string{"product"}},
+		"below an applied path":      {map[string]string{"prod/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "apps/web/ks.yaml": kustomization("web", "./web", "GitRepository", "other")}, nil},
+		"of another source":          {map[string]string{"prod/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "apps/ks.yaml": kustomization("web", "./", "OCIRepository", "web")}, nil},
+		"beside one of another":      {map[string]string{"prod/ks.yaml": kustomization("web", "./", "OCIRepository", "web"), "tenants/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"tenants"}},
+		"in a base":                  {map[string]string{"prod/kustomization.yaml": "resources: [../base/team]\n", "base/team/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, nil},
+		"a file of a base":           {map[string]string{"prod/kustomization.yaml": "resources: [../base/ks.yaml]\n", "base/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, nil},
+		"beside a base":              {map[string]string{"prod/kustomization.yaml": "resources: [../base/team]\n", "base/other/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"base/other"}},
+		"in its own kustomization":   {map[string]string{"tenants/kustomization.yaml": "resources: [ks.yaml]\n", "tenants/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"tenants"}},
+		"in a damaged kustomization": {map[string]string{"prod/kustomization.yaml": "resources: [", "base/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"base"}},
+	} {
+		c.files["prod/flux-system/gotk-sync.yaml"] = cluster
+		got, err := layout.Unapplied(t.Context(), treeOf(c.files), []string{"prod"})
+		if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, d)
+		}
+	}
+}
+
 // TestIdentity decides which GitRepositories are the repository.
 func TestIdentity(t *testing.T) {
 	t.Parallel()

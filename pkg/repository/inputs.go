@@ -220,7 +220,7 @@ func (r *inputs) refers(folder, value string, kustomization bool) bool {
 		if path.IsAbs(name) {
 			target = sourcetree.Clean(name)
 		}
-		if !within(folder, target) || path.IsAbs(name) {
+		if !sourcetree.Within(folder, target) || path.IsAbs(name) {
 			same = same && r.entry(target)
 		}
 	}
@@ -234,9 +234,4 @@ func remote(value string) bool {
 		}
 	}
 	return false
-}
-
-// within reports whether a path is a directory or inside it.
-func within(folder, name string) bool {
-	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }

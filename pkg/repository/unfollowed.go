@@ -133,7 +133,7 @@ func (p Pair) Unread() ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(changed, func(name string) bool {
-		return read[name] || slices.ContainsFunc(charts, func(chart string) bool { return chart != "." && within(chart, name) })
+		return read[name] || slices.ContainsFunc(charts, func(chart string) bool { return chart != "." && sourcetree.Within(chart, name) })
 	}), nil
 }
 
@@ -189,6 +189,3 @@ func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(string(text), word) })
 	})
 }
-
-// Within reports whether a path is a directory or inside it.
-func Within(folder, name string) bool { return within(folder, name) }

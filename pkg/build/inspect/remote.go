@@ -78,16 +78,21 @@ func remoteHost(entry string) (host string, remote bool) {
 
 // Remote returns an error for a kustomization with entries on hosts that are not allowed.
 func Remote(name string, text []byte, allows func(host string) bool) error {
-	var k any
-	if budget.Unmarshal(name, text, &k) != nil {
-		return nil // kustomize reports the error
-	}
-	for _, entry := range referring(k, nil) {
+	for _, entry := range References(name, text) {
 		if host, remote := remoteHost(entry); remote && (host == "" || !allows(host)) {
 			return &RemoteError{File: name, Address: entry, Host: host}
 		}
 	}
 	return nil
+}
+
+// References returns the files, directories and addresses that a kustomization refers to.
+func References(name string, text []byte) []string {
+	var k any
+	if budget.Unmarshal(name, text, &k) != nil {
+		return nil // kustomize reports the error
+	}
+	return referring(k, nil)
 }
 
 // naming lists the fields of a kustomization with files and directories. They are in lower case because

@@ -20,6 +20,11 @@ func Clean(name string) string {
 	return "."
 }
 
+// Within reports whether a path is a directory or inside it.
+func Within(folder, name string) bool {
+	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
+}
+
 // Domain returns the scope of the patterns of a directory.
 func Domain(folder string) []string {
 	if folder == "." {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -45,7 +46,7 @@ func (w *walker) checkUnfollowed() {
 // omitUnread records that an object is not compared. The change may affect it if it changes a file in one of the directories.
 func (w *walker) omitUnread(o *unstructured.Unstructured, reason string, directories, unread []string) {
 	files := slices.DeleteFunc(slices.Clone(unread), func(name string) bool {
-		return !slices.ContainsFunc(directories, func(folder string) bool { return repository.Within(folder, name) })
+		return !slices.ContainsFunc(directories, func(folder string) bool { return sourcetree.Within(folder, name) })
 	})
 	if len(files) > 0 {
 		reason = fmt.Sprintf("%s; files that it may read change: %s", reason, budget.List(files, budget.Directories))

@@ -32,13 +32,12 @@ type Selection struct {
 // String returns the first directories.
 func (s Selection) String() string { return budget.List(s.Paths, budget.Directories) }
 
-// Warning returns the warning about Others, or "".
-func (s Selection) Warning() string {
-	if len(s.Others) == 0 {
-		return ""
+// Warn warns about Others.
+func (s Selection) Warn(warn func(format string, args ...any)) {
+	if len(s.Others) > 0 {
+		warn("not included: directories with Kustomizations that no detected cluster applies: %s; select them with --path",
+			budget.List(s.Others, budget.Directories))
 	}
-	return "not included: directories with Kustomizations that no detected cluster applies: " + budget.List(s.Others, budget.Directories) +
-		"; select them with --path"
 }
 
 // Paths returns the cluster directories that --path selects, or the detected ones without it.
@@ -80,26 +79,21 @@ func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head rep
 // detected returns the cluster directories of both revisions, sorted.
 func detected(ctx context.Context, base, head repository.Revision) (Selection, error) {
 	s := Selection{Several: true, Detected: true}
+	var others []string
 	for _, at := range []repository.Revision{base, head} {
-		roots, others, err := layout.Roots(ctx, at.Tree)
+		roots, elsewhere, err := layout.Roots(ctx, at.Tree)
 		if err != nil {
 			return s, err
 		}
-		s.Paths, s.Others = append(s.Paths, roots...), append(s.Others, others...)
-		if base.Name == head.Name {
-			break
-		}
+		s.Paths, others = append(s.Paths, roots...), elsewhere
 	}
 	slices.Sort(s.Paths)
-	slices.Sort(s.Others)
-	s.Paths, s.Others = slices.Compact(s.Paths), slices.Compact(s.Others)
-	if len(s.Paths) == 0 {
-		return s, layout.NotFound(s.Others)
+	if s.Paths = slices.Compact(s.Paths); len(s.Paths) == 0 {
+		return s, layout.NotFound(others)
 	}
-	s.Others = slices.DeleteFunc(s.Others, func(other string) bool {
-		return slices.ContainsFunc(s.Paths, func(root string) bool { return root == "." || strings.HasPrefix(other+"/", root+"/") })
-	})
-	return s, nil
+	var err error
+	s.Others, err = layout.Unapplied(ctx, head.Tree, s.Paths)
+	return s, err
 }
 
 func isFolder(at repository.Revision, name string) bool {

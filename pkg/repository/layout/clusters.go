@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -152,6 +154,50 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 		elsewhere = entries
 	}
 	return slices.Sorted(maps.Keys(clusters)), slices.Sorted(maps.Keys(elsewhere)), nil
+}
+
+// Unapplied returns the directories with Kustomizations that nothing in the tree applies: neither one of the clusters, nor a Kustomization,
+// nor the kustomization.yaml of another directory.
+func Unapplied(ctx context.Context, tree fs.FS, clusters []string) ([]string, error) {
+	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
+	if err != nil {
+		return nil, err
+	}
+	applied := map[string]bool{}
+	for _, cluster := range clusters {
+		applied[cluster] = true
+	}
+	for _, m := range found {
+		if Path(m.Unstructured) != "." { // most are the roots of other repositories
+			applied[Path(m.Unstructured)] = true
+		}
+	}
+	err = filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+		if !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		for _, entry := range inspect.References(name, text) {
+			if target := path.Join(path.Dir(name), entry); !sourcetree.Within(path.Dir(name), target) {
+				applied[target] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	unapplied := map[string]bool{}
+	for _, m := range found {
+		at := m.File
+		for at != "." && !applied[at] {
+			at = path.Dir(at)
+		}
+		if !applied[at] {
+			unapplied[path.Dir(m.File)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(unapplied)), nil
 }
 
 // location is a directory of a source. The source has no namespace, because a kustomization.yaml may set it.

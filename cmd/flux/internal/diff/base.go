@@ -173,9 +173,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if clusters.Detected {
 		announce("detected cluster directories: %s", clusters)
 	}
-	if text := clusters.Warning(); text != "" {
-		a.UI.Warning("%s", text)
-	}
+	clusters.Warn(a.UI.Warning)
 	options := revision.Options{
 		Options: graph, Timeline: o.changes.Timeline,
 		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },

@@ -102,9 +102,7 @@ func (o *Options) Open(ctx context.Context, a *app.App, cmd *cobra.Command) (*Re
 	if r.Clusters, err = r.Options.Find(ctx, checkout, o.revision, o.paths); err != nil {
 		return nil, errors.Join(err, checkout.Close())
 	}
-	if text := r.Clusters.Warning(); text != "" {
-		a.UI.Warning("%s", text)
-	}
+	r.Clusters.Warn(a.UI.Warning)
 	return r, nil
 }
 
