@@ -41,8 +41,9 @@ the subcommands compare the desired state with a cluster.
 
 Comparison:
   --path selects the cluster directory; repeat it or quote a pattern to compare
-  several clusters (default: all that are detected). --base auto selects the merge base with the target branch of
-  the pull request. The other revision is the work tree unless --head is set.
+  several clusters. By default, all detected cluster directories are compared.
+  --base auto selects the merge base with the target branch of the pull request.
+  The other revision is the work tree unless --head is set.
   Sources that cannot be rendered are listed as not compared.
   See "flux help pull-requests".
 

@@ -15,9 +15,11 @@ Revisions:
   modified unless --fetch is set.
 
 Clusters:
-  To compare several clusters, repeat --path or quote a pattern. Objects that
-  several clusters share are rendered once. The report is grouped by cluster;
-  changes that several clusters share come first.
+  Without --path, all cluster directories that are detected in either revision
+  are compared: those that bootstrap created, that a Kustomization inside them
+  applies, or that a FluxInstance syncs. To select clusters, repeat --path or
+  quote a pattern. The report is grouped by cluster; objects that several
+  clusters share are rendered once, and their changes come first.
 
 Sources:
   Sources whose URL is a remote of the repository are read from the clone; a
