@@ -110,15 +110,28 @@ func nested(field string, value any) map[string]any {
 	return map[string]any{name: value}
 }
 
-// patch changes an object unless it was changed after the plan was made.
+// patchAttempts bounds the attempts of a patch while the controller updates the status of the object.
+const patchAttempts = 10
+
+// patch changes an object unless its spec or its rollback was changed after the plan was made.
 func (p *Plan) patch(ctx context.Context, t objref.Target, change map[string]any) (controllers.Object, error) {
 	controllers.Annotate(change, nil)
-	change["metadata"].(map[string]any)["resourceVersion"] = controllers.Path{"metadata.resourceVersion"}.String(t.Object)
-	patched, err := t.Patch(ctx, p.client, change)
-	if apierrors.IsConflict(err) {
-		return nil, hint.Errorf("run the command again", "%s was changed after the plan was made", t)
+	generation := controllers.Path{"metadata.generation"}
+	for range patchAttempts {
+		change["metadata"].(map[string]any)["resourceVersion"] = controllers.Path{"metadata.resourceVersion"}.String(t.Object)
+		patched, err := t.Patch(ctx, p.client, change)
+		if !apierrors.IsConflict(err) {
+			return patched, err
+		}
+		planned := t.Object
+		if t.Object, err = p.client.GetKind(ctx, t.Kind, t.Namespace, t.Name); err != nil {
+			return nil, err
+		}
+		if generation.String(t.Object) != generation.String(planned) || controllers.Annotation(t.Object, Annotation) != controllers.Annotation(planned, Annotation) {
+			break
+		}
 	}
-	return patched, err
+	return nil, hint.Errorf("run the command again", "%s was changed after the plan was made", t)
 }
 
 // suspend suspends the owners that would revert the field.
