@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -168,19 +169,24 @@ func TestUnapplied(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"in the cluster":             {map[string]string{"prod/apps/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, nil},
-		"beside the cluster":         {map[string]string{"product/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, []string{"product"}},
-		"below an applied path":      {map[string]string{"prod/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "apps/web/ks.yaml": kustomization("web", "./web", "GitRepository", "other")}, nil},
-		"of another source":          {map[string]string{"prod/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "apps/ks.yaml": kustomization("web", "./", "OCIRepository", "web")}, nil},
-		"beside one of another":      {map[string]string{"prod/ks.yaml": kustomization("web", "./", "OCIRepository", "web"), "tenants/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"tenants"}},
-		"in a base":                  {map[string]string{"prod/kustomization.yaml": "resources: [../base/team]\n", "base/team/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, nil},
-		"a file of a base":           {map[string]string{"prod/kustomization.yaml": "resources: [../base/ks.yaml]\n", "base/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, nil},
-		"beside a base":              {map[string]string{"prod/kustomization.yaml": "resources: [../base/team]\n", "base/other/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"base/other"}},
-		"in its own kustomization":   {map[string]string{"tenants/kustomization.yaml": "resources: [ks.yaml]\n", "tenants/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"tenants"}},
-		"in a damaged kustomization": {map[string]string{"prod/kustomization.yaml": "resources: [", "base/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"base"}},
+		"in the cluster":                      {map[string]string{"prod/apps/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, nil},
+		"beside the cluster":                  {map[string]string{"product/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, []string{"product"}},
+		"below an applied path":               {map[string]string{"prod/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "apps/web/ks.yaml": kustomization("web", "./web", "GitRepository", "other")}, nil},
+		"of another source":                   {map[string]string{"prod/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "apps/ks.yaml": kustomization("web", "./", "OCIRepository", "web")}, nil},
+		"beside one of another":               {map[string]string{"prod/ks.yaml": kustomization("web", "./", "OCIRepository", "web"), "tenants/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"tenants"}},
+		"in a base":                           {map[string]string{"prod/kustomization.yaml": "resources: [../base/team]\n", "base/team/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, nil},
+		"a file of a base":                    {map[string]string{"prod/kustomization.yaml": "resources: [../base/ks.yaml]\n", "base/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, nil},
+		"beside a base":                       {map[string]string{"prod/kustomization.yaml": "resources: [../base/team]\n", "base/other/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"base/other"}},
+		"in its own kustomization":            {map[string]string{"tenants/kustomization.yaml": "resources: [ks.yaml]\n", "tenants/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"tenants"}},
+		"a kustomization that is a directory": {map[string]string{"apps/kustomization.yaml/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"apps/kustomization.yaml"}},
+		"in a damaged kustomization":          {map[string]string{"prod/kustomization.yaml": "resources: [", "base/ks.yaml": kustomization("team", "./team", "GitRepository", "flux-system")}, []string{"base"}},
 	} {
 		c.files["prod/flux-system/gotk-sync.yaml"] = cluster
-		got, err := layout.Unapplied(t.Context(), treeOf(c.files), []string{"prod"})
+		found, err := layout.Unapplied(t.Context(), treeOf(c.files), []string{"prod"})
+		var got []string
+		for _, m := range found {
+			got = append(got, path.Dir(m.File))
+		}
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,7 +15,9 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
@@ -24,9 +27,10 @@ type Selection struct {
 	Paths []string
 	// Several is set if there may be several directories. Results then include the cluster.
 	Several bool
-	// Detected is set without --path. Others then lists the directories with Kustomizations that no cluster applies.
-	Detected bool
-	Others   []string
+	// Detected is set without --path. Others then lists the directories with Kustomizations that no cluster applies, and
+	// Affected those of them that the change may affect.
+	Detected         bool
+	Others, Affected []string
 }
 
 // String returns the first directories.
@@ -35,9 +39,23 @@ func (s Selection) String() string { return budget.List(s.Paths, budget.Director
 // Warn warns about Others.
 func (s Selection) Warn(warn func(format string, args ...any)) {
 	if len(s.Others) > 0 {
-		warn("not included: directories with Kustomizations that no detected cluster applies: %s; select them with --path",
-			budget.List(s.Others, budget.Directories))
+		warn("not included: %s; select them with --path", unapplied(s.Others))
 	}
+}
+
+// Err returns an error if the change may affect Kustomizations that are not compared. With strict, it does so for all of Others.
+func (s Selection) Err(strict bool) error {
+	switch {
+	case len(s.Affected) > 0:
+		return hint.Errorf("select them with --path", "not compared, although the change may affect them: %s", unapplied(s.Affected))
+	case strict && len(s.Others) > 0:
+		return hint.Errorf("select them with --path", "not compared: %s", unapplied(s.Others))
+	}
+	return nil
+}
+
+func unapplied(directories []string) string {
+	return "directories with Kustomizations that no detected cluster applies: " + budget.List(directories, budget.Directories)
 }
 
 // Paths returns the cluster directories that --path selects, or the detected ones without it.
@@ -79,21 +97,58 @@ func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head rep
 // detected returns the cluster directories of both revisions, sorted.
 func detected(ctx context.Context, base, head repository.Revision) (Selection, error) {
 	s := Selection{Several: true, Detected: true}
-	var others []string
-	for _, at := range []repository.Revision{base, head} {
-		roots, elsewhere, err := layout.Roots(ctx, at.Tree)
+	revisions := []repository.Revision{base, head}
+	if base.Name == head.Name {
+		revisions = revisions[1:]
+	}
+	var elsewhere []string
+	for _, at := range revisions {
+		roots, others, err := layout.Roots(ctx, at.Tree)
 		if err != nil {
 			return s, err
 		}
-		s.Paths, others = append(s.Paths, roots...), elsewhere
+		s.Paths, elsewhere = append(s.Paths, roots...), append(elsewhere, others...)
 	}
 	slices.Sort(s.Paths)
 	if s.Paths = slices.Compact(s.Paths); len(s.Paths) == 0 {
-		return s, layout.NotFound(others)
+		slices.Sort(elsewhere)
+		return s, layout.NotFound(slices.Compact(elsewhere))
 	}
-	var err error
-	s.Others, err = layout.Unapplied(ctx, head.Tree, s.Paths)
-	return s, err
+	affected := map[string]bool{}
+	for _, at := range revisions {
+		found, err := layout.Unapplied(ctx, at.Tree, s.Paths)
+		if err != nil {
+			return s, err
+		}
+		for _, m := range found {
+			at := path.Dir(m.File)
+			affected[at] = affected[at] || differs(base, head, m.File) || deploysHere(m) && differs(base, head, layout.Path(m.Unstructured))
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(affected)) {
+		if s.Others = append(s.Others, at); affected[at] {
+			s.Affected = append(s.Affected, at)
+		}
+	}
+	return s, nil
+}
+
+// deploysHere reports whether a Kustomization may deploy a directory of this repository. The root of another kind of source than a
+// GitRepository is that of an artifact.
+func deploysHere(ks sourcetree.Manifest) bool {
+	return layout.Path(ks.Unstructured) != "." || build.SourceOf(ks.Unstructured).Kind == controllers.GitRepository
+}
+
+// differs reports whether a file or directory differs between the revisions, or cannot be read.
+func differs(base, head repository.Revision, name string) bool {
+	before, err := base.Tree.Hash(name)
+	after, errAfter := head.Tree.Hash(name)
+	for _, err := range []error{err, errAfter} {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return before != after
 }
 
 func isFolder(at repository.Revision, name string) bool {

@@ -156,9 +156,9 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 	return slices.Sorted(maps.Keys(clusters)), slices.Sorted(maps.Keys(elsewhere)), nil
 }
 
-// Unapplied returns the directories with Kustomizations that nothing in the tree applies: neither one of the clusters, nor a Kustomization,
-// nor the kustomization.yaml of another directory.
-func Unapplied(ctx context.Context, tree fs.FS, clusters []string) ([]string, error) {
+// Unapplied returns the Kustomizations that nothing in the tree applies: neither one of the clusters, nor a Kustomization, nor the
+// kustomization.yaml of another directory.
+func Unapplied(ctx context.Context, tree fs.FS, clusters []string) ([]sourcetree.Manifest, error) {
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, err
@@ -177,27 +177,26 @@ func Unapplied(ctx context.Context, tree fs.FS, clusters []string) ([]string, er
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return nil // it refers to nothing that is known
+		}
 		for _, entry := range inspect.References(name, text) {
 			if target := path.Join(path.Dir(name), entry); !sourcetree.Within(path.Dir(name), target) {
 				applied[target] = true
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	unapplied := map[string]bool{}
-	for _, m := range found {
+	return slices.DeleteFunc(found, func(m sourcetree.Manifest) bool {
 		at := m.File
 		for at != "." && !applied[at] {
 			at = path.Dir(at)
 		}
-		if !applied[at] {
-			unapplied[path.Dir(m.File)] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(unapplied)), nil
+		return applied[at]
+	}), nil
 }
 
 // location is a directory of a source. The source has no namespace, because a kustomization.yaml may set it.

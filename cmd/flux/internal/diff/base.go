@@ -194,7 +194,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if err := o.changes.Verify(ctx, a, graph.Charts.Hosts, results); err != nil {
 		return err
 	}
-	return o.report(a, gate, results, failures)
+	return o.report(a, gate, results, errors.Join(failures, clusters.Err(o.complete)))
 }
 
 // report prints the results, passes them to gate, and returns the error that sets the exit code.
