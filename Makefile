@@ -55,6 +55,10 @@ sandbox: ## Build bin/flux-sandbox and bin/kubectl (5 minutes the first time)
 controllers: ## Build the real Flux controllers for the sandbox (4 minutes the first time)
 	sandbox/build $(BIN) controllers
 
+.PHONY: operator
+operator: ## Build the real flux-operator for the sandbox (5 minutes the first time)
+	sandbox/build $(BIN) operator
+
 .PHONY: gitea
 gitea: ## Build a real Gitea for the bootstrap tests (3 minutes the first time)
 	sandbox/build $(BIN) gitea
@@ -89,23 +93,23 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
-e2e: build sandbox controllers gitea ## Tier 2, before a merge: one case for each behavior with the real controllers (12 minutes)
+e2e: build sandbox controllers operator gitea ## Tier 2, before a merge: one case for each behavior with the real controllers (12 minutes)
 	$(GOTEST) -p 1 -parallel 4 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine # the sandbox pool limits them
 
 .PHONY: nightly
 nightly: test e2e nightly-e2e nightly-unit failures-check race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)
 
 .PHONY: nightly-e2e
-nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that make e2e excludes
+nightly-e2e: build sandbox controllers operator gitea ## Run the end-to-end tests that make e2e excludes
 	$(GOTEST) -timeout 120m -run '^TestNightly' ./test/e2e ./test/confine
 
 .PHONY: nightly-unit
-nightly-unit: manifests sandbox gitea descriptions ## Run all cases of tests that make test only samples
+nightly-unit: manifests sandbox controllers operator gitea descriptions ## Run all cases of tests that make test only samples
 	TIER=nightly $(GOTEST) -timeout 120m ./test/faults/...
 	TIER=nightly $(GOTEST) ./test/hostile
 	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./cmd/flux/internal/root
 	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./cmd/flux/script
-	cd sandbox && $(GOTEST) -run '^TestNightly' ./internal/kubelet
+	cd sandbox && $(GOTEST) -run '^TestNightly' ./internal/kubelet ./internal/controller
 
 .PHONY: failures-check
 failures-check: ## Compare the list of controller failures with their sources; run `go run ./tools/failures` after a new version

@@ -16,6 +16,9 @@ const (
 	InputProvider = "ResourceSetInputProvider"
 )
 
+// CopyAnnotation of a Secret or ConfigMap in a ResourceSet is the NAMESPACE/NAME of the object whose data the operator copies.
+const CopyAnnotation = OperatorGroup + "/copyFrom"
+
 // StaticProvider is the type of an input provider whose inputs are in its spec.
 const StaticProvider = "Static"
 

@@ -205,6 +205,9 @@ func (e *evaluation) chain(t controllers.ID) []rules.Finding {
 		if !found && waits {
 			next, found = e.awaited(t, f.Code == "waiting")
 		}
+		if !found && f.Code == "missing" {
+			next, found = e.creator(t)
+		}
 		if !found {
 			if waits {
 				chain[len(chain)-1] = e.ownFailure(*f)

@@ -26,8 +26,8 @@ import (
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 	"github.com/fluxkit/flux/pkg/repository/mapped"
+	"github.com/fluxkit/flux/pkg/testrun/installation"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
@@ -66,6 +66,8 @@ type Run struct {
 	AgeKey string
 	// AllowNetwork allows the controllers to connect to other machines and to all programs on this machine.
 	AllowNetwork bool
+	// Inputs holds the inputs of ResourceSetInputProviders.
+	Inputs map[controllers.ID][]map[string]any
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
 	// Now is the clock.
@@ -89,6 +91,8 @@ type Run struct {
 	// Sources serves the mappings, and Generated lists the Secrets and ConfigMaps that were created with generated values.
 	Sources   *sources.Server
 	Generated []stub.Need
+	// OperatorCRDs holds the CRDs of flux-operator, nil if it does not run.
+	OperatorCRDs []*unstructured.Unstructured
 	// Timeline records the events after the head was pushed.
 	Timeline *Timeline
 
@@ -96,6 +100,8 @@ type Run struct {
 	strict *kube.Client
 	// stored holds the storage versions of the CRDs.
 	stored map[string]string
+	// sync holds the source and the Kustomization of the cluster, nil for those of Repository.
+	sync []*unstructured.Unstructured
 }
 
 // Run starts the sandbox, waits until the controllers have reconciled, and reads the result. The caller
@@ -153,13 +159,35 @@ func (r *Run) Close() error {
 }
 
 func (r *Run) start(ctx context.Context) (err error) {
-	if r.Sandbox, err = sandbox.Start(ctx, r.Program, sandbox.Options{Controllers: r.Repository.Components, Namespace: r.Repository.Namespace, AllowNetwork: r.AllowNetwork}); err != nil {
+	if r.operated() {
+		if r.OperatorCRDs, err = installation.OperatorCRDs(r.Program); err != nil {
+			return err
+		}
+	}
+	if r.Sandbox, err = sandbox.Start(ctx, r.Program, sandbox.Options{Controllers: r.programs(), Namespace: r.Repository.Namespace, AllowNetwork: r.AllowNetwork}); err != nil {
 		return err
 	}
 	cfg := rest.CopyConfig(r.Sandbox.Client.Config)
 	cfg.WarningHandlerWithContext = warningHandler{}
 	r.strict, err = kube.New(cfg)
 	return err
+}
+
+// operated reports whether the run has objects of flux-operator.
+func (r *Run) operated() bool {
+	if r.Exported != nil {
+		return slices.ContainsFunc(r.Exported, func(o *unstructured.Unstructured) bool { return o.GetAPIVersion() == installation.OperatorVersion })
+	}
+	return r.Repository.Mentions(installation.OperatorVersion) || r.Head != nil && r.Head.Mentions(installation.OperatorVersion)
+}
+
+// programs returns the names of the controllers that run.
+func (r *Run) programs() []string {
+	names := slices.Clone(r.Repository.Components)
+	if r.OperatorCRDs != nil {
+		names = append(names, controllers.OperatorName)
+	}
+	return names
 }
 
 func (r *Run) install(ctx context.Context) error {
@@ -170,22 +198,22 @@ func (r *Run) install(ctx context.Context) error {
 	if r.Set, err = manifests.Render(options); err != nil {
 		return err
 	}
-	objects := append(r.Set.Unstructured(), operatorKinds()...)
-	r.stored = storedVersions(objects)
-	if err := kube.Apply(ctx, r.Sandbox.Client, objects); err != nil {
+	i := installation.Installation{Set: r.Set, OperatorCRDs: r.OperatorCRDs, Kustomizer: r.Kustomizer}
+	if r.Exported == nil {
+		i.Sync, i.Instance = r.Repository.Sync, r.Repository.Instance
+	}
+	objects, err := i.Apply(ctx, r.Sandbox.Client)
+	if err != nil {
 		return err
 	}
-	waiter := &rollout.Waiter{Client: r.Sandbox.Client, Namespace: r.Set.Namespace, Names: slices.Sorted(slices.Values(r.Set.Components))}
-	if err := waiter.Wait(ctx); err != nil {
-		return err
-	}
+	r.sync, r.stored = i.Sync, storedVersions(objects)
 	r.Versions, _, err = r.Sandbox.Controllers(ctx)
 	return err
 }
 
 // serve makes the repository available and applies the first objects.
 func (r *Run) serve(ctx context.Context) error {
-	isolation := policy.Isolation{Decrypted: r.FakeSecrets, Received: r.Received}
+	isolation := policy.Isolation{Decrypted: r.FakeSecrets, Received: r.Received, AllowNetwork: r.AllowNetwork, Inputs: r.Inputs}
 	if r.Exported == nil {
 		files, err := r.files()
 		if err != nil {
@@ -196,7 +224,7 @@ func (r *Run) serve(ctx context.Context) error {
 		}
 		isolation.Repository, isolation.Address = r.Repository.Identity(), r.Address
 	}
-	r.Sources = &sources.Server{Mappings: r.Mappings, Sandbox: r.Sandbox, FakeSecrets: r.FakeSecrets, Now: r.Now}
+	r.Sources = &sources.Server{Mappings: r.Mappings, Inputs: r.Inputs, Sandbox: r.Sandbox, FakeSecrets: r.FakeSecrets, Now: r.Now}
 	var err error
 	if isolation.Redirects, err = r.Sources.Serve(ctx); err != nil {
 		return err
@@ -241,17 +269,20 @@ func Rejected(err error) bool {
 
 // Initial returns the objects that are applied first.
 func (r *Run) Initial() []*unstructured.Unstructured {
-	if r.Exported == nil {
-		return r.Repository.Sync
+	switch {
+	case r.Exported != nil:
+		return r.Exported
+	case r.sync != nil:
+		return r.sync
 	}
-	return r.Exported
+	return r.Repository.Sync
 }
 
 // Settle waits until all Flux objects are reconciled or stuck. At the deadline of ctx it sets Unsettled
 // and returns nil: the objects that were reconciled in time are still reported.
 func (r *Run) Settle(ctx context.Context) error {
 	r.Progress("reconciling")
-	w := &settle.Watcher{Client: r.Sandbox.Client, Now: r.Now}
+	w := &settle.Watcher{Client: r.Sandbox.Client, Now: r.Now, Operated: r.OperatorCRDs != nil}
 	if r.FakeSecrets || r.AgeKey != "" {
 		w.Quieted = func(ctx context.Context, failing []settle.Flux) (bool, error) {
 			created, err := r.Provider().Provide(ctx, failing)

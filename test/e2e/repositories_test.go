@@ -168,7 +168,7 @@ var charts = []string{"--map=oci://registry.example.com/charts=charts", "--map=h
 
 func TestRepositories(t *testing.T) {
 	t.Parallel()
-	testRepositories(t, map[string]func(*shell){"helm": testHelm, "upgrade": testUpgrade})
+	testRepositories(t, map[string]func(*shell){"helm": testHelm, "upgrade": testUpgrade, "operator": testOperator})
 }
 
 func TestNightlyRepositories(t *testing.T) {

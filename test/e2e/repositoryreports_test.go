@@ -94,9 +94,10 @@ spec:
 	}
 }
 
-// testInstance tests a cluster of flux-operator: its kinds are accepted, and the objects that they apply are listed as not
-// tested.
+// testInstance tests a cluster of flux-operator, which is not installed: its kinds are accepted, and the objects that they
+// apply are listed as not tested.
 func testInstance(sh *shell) {
+	sh = withoutOperator(sh)
 	files := instanceFiles("kind: GitRepository, url: 'https://git.example.com/fleet', ref: refs/heads/main")
 	files["clusters/production/teams.yaml"] = `apiVersion: fluxcd.controlplane.io/v1
 kind: ResourceSet

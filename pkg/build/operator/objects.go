@@ -21,7 +21,6 @@ import (
 // The annotations of resources that the operator evaluates.
 const (
 	reconcileAnnotation = controllers.OperatorGroup + "/reconcile"
-	copyAnnotation      = controllers.OperatorGroup + "/copyFrom"
 	convertAnnotation   = controllers.OperatorGroup + "/convertKubeConfigFrom"
 	sumFromAnnotation   = controllers.OperatorGroup + "/checksumFrom"
 	sumAnnotation       = controllers.OperatorGroup + "/checksum"
@@ -103,7 +102,7 @@ func (r *rendering) finish(objects []build.Object, s *spec) error {
 // fill fills an object with the data that its annotations refer to.
 func (r *rendering) fill(o *build.Object) error {
 	annotations := o.GetAnnotations()
-	if from := annotations[copyAnnotation]; from != "" {
+	if from := annotations[controllers.CopyAnnotation]; from != "" {
 		if err := r.copyData(o, from); err != nil {
 			return err
 		}

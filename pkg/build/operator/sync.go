@@ -1,25 +1,26 @@
 package operator
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kustomize "sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// instance is the part of the spec of a FluxInstance that determines the source and the Kustomization of the cluster.
+// instance is the part of the spec of a FluxInstance that determines the source and the Kustomization of the cluster, and the
+// arguments of the controllers.
 type instance struct {
 	CommonMetadata struct {
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"commonMetadata"`
+	Cluster struct {
+		Multitenant                 bool   `json:"multitenant"`
+		TenantDefaultServiceAccount string `json:"tenantDefaultServiceAccount"`
+	} `json:"cluster"`
 	Kustomize struct {
 		Patches []build.Patch `json:"patches"`
 	} `json:"kustomize"`
@@ -37,9 +38,9 @@ type instance struct {
 
 // sync returns the source and the Kustomization of a FluxInstance.
 func (r *rendering) sync() (*build.Result, error) {
-	var s instance
-	if err := build.Decode(r.owner.Object["spec"], &s); err != nil {
-		return nil, fmt.Errorf("reading the spec: %w", err)
+	s, err := instanceOf(r.owner)
+	if err != nil {
+		return nil, err
 	}
 	if s.Sync == nil {
 		return &build.Result{}, nil
@@ -73,27 +74,14 @@ func (r *rendering) sync() (*build.Result, error) {
 			"annotations": map[string]any{"kustomize.toolkit.fluxcd.io/prune": "Disabled", "kustomize.toolkit.fluxcd.io/ssa": "Ignore"},
 		}}
 	}
-	var text bytes.Buffer
-	for _, o := range []map[string]any{
+	objects, err := s.patch(r.ctx, r.options.Kustomizer, []map[string]any{
 		manifest("source.toolkit.fluxcd.io/v1", s.Sync.Kind, source),
 		manifest("kustomize.toolkit.fluxcd.io/v1", controllers.Kustomization, map[string]any{
 			"interval": "10m0s", "path": s.Sync.Path, "prune": true, "sourceRef": map[string]any{"kind": s.Sync.Kind, "name": name},
 		}),
-	} {
-		document, err := yaml.Marshal(o)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&text, "---\n%s", document)
-	}
-	patches := &kustomize.Kustomization{}
-	for _, p := range s.Kustomize.Patches {
-		patches.Patches = append(patches.Patches, p.Kustomize())
-	}
-	bounds := build.Bounds{Budget: budget.New(budget.Default()), Kustomizer: r.options.Kustomizer}
-	objects, err := bounds.Kustomize(r.ctx, text.Bytes(), patches)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("applying spec.kustomize.patches: %w", err)
+		return nil, err
 	}
 	for i := range objects {
 		objects[i].Owner = controllers.IDOf(r.owner.Object)

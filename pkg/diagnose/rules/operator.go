@@ -38,7 +38,7 @@ var operatorRules = []rule{
 	{
 		code: "copy", kinds: []string{controllers.ResourceSet}, steps: []failure.Step{failure.Copy}, types: []failure.Type{failure.NotFound},
 		message: "it copies {copied}, which does not exist",
-		fixes:   []string{"create {copied}, or correct the annotation " + controllers.OperatorGroup + "/copyFrom in {object}"},
+		fixes:   []string{"create {copied}, or correct the annotation " + controllers.CopyAnnotation + " in {object}"},
 	},
 	{
 		code: "distribution", kinds: []string{controllers.FluxInstance}, types: []failure.Type{failure.NoRevision}, reasons: []string{"BuildFailed"},

@@ -129,12 +129,16 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	for _, name := range r.Repository.Components {
 		report.Controllers = append(report.Controllers, Controller{name, r.Distribution.Tags[name], r.Versions[name]})
 	}
+	if r.OperatorCRDs != nil {
+		ran := r.Versions[controllers.OperatorName]
+		report.Controllers = append(report.Controllers, Controller{controllers.OperatorName, ran, ran})
+	}
 	report.Objects, report.NotTested, report.Seconds = settle.Statuses(r.Flux)
 	for ref := range r.Objects {
 		if _, is := controllers.KindOf(ref.Group, ref.Kind); !is {
 			report.Applied++
 		}
-		if reason := operated(ref); reason != "" {
+		if reason := simulated(ref, r.OperatorCRDs != nil); reason != "" {
 			report.NotTested = append(report.NotTested, settle.Omission{Object: ref, Reason: reason, Intended: !ref.IsResourceSet()})
 		}
 	}
@@ -161,14 +165,14 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	return report, nil
 }
 
-// operated returns why an object of flux-operator is not tested, "" for other objects. The objects of a ResourceSet are
-// missing.
-func operated(ref controllers.ID) string {
+// simulated returns why an object of flux-operator is not tested, "" for other objects. If the operator does not run, the
+// objects of a ResourceSet are missing.
+func simulated(ref controllers.ID, operated bool) string {
 	switch {
 	case ref.IsFluxInstance():
-		return "the sandbox installs the components and the minor version of Flux itself, without spec.kustomize"
-	case ref.Group == controllers.OperatorGroup:
-		return "flux-operator does not run in the sandbox"
+		return "the sandbox installs Flux itself, with the minor version, components, multi-tenancy settings and patches of the spec"
+	case ref.Group == controllers.OperatorGroup && !operated:
+		return "flux-operator is not installed in the directory of flux-sandbox"
 	}
 	return ""
 }

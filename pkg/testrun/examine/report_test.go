@@ -138,10 +138,12 @@ func TestCommitting(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	for ref, want := range map[controllers.ID]bool{
-		{Group: controllers.OperatorGroup, Kind: controllers.FluxInstance}: true, {Group: controllers.OperatorGroup, Kind: controllers.ResourceSet}: true, ks("apps"): false,
+	for ref, want := range map[controllers.ID][2]bool{ // without and with the operator
+		{Group: controllers.OperatorGroup, Kind: controllers.FluxInstance}: {true, true},
+		{Group: controllers.OperatorGroup, Kind: controllers.ResourceSet}:  {true, false},
+		ks("apps"): {false, false},
 	} {
-		if got := operated(ref) != ""; got != want {
+		if got := [2]bool{simulated(ref, false) != "", simulated(ref, true) != ""}; got != want {
 			t.Errorf("%s: %t", ref, got)
 		}
 	}

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,14 +30,19 @@ const Name = "flux-test"
 // served in its place.
 var CredentialFields = []string{"secretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"}
 
-// outward lists the resources that act outside the cluster. They are suspended if the expression is true. Kustomizations
-// and HelmReleases with a kubeConfig would change another cluster.
+// remoteInputs is true for ResourceSetInputProviders that connect to other machines.
+const remoteInputs = "!(object.spec.type in ['" + controllers.StaticProvider + "', 'ExternalArtifact'])"
+
+// outward lists the resources that act outside the cluster, read inputs from there, or change the installation. They are
+// suspended if the expression is true. Kustomizations and HelmReleases with a kubeConfig would change another cluster.
 var outward = []struct {
 	group, resource, when, reason string
 }{
 	{notificationGroup, "alerts", "true", "suspended in the temporary sandbox: nothing is sent"},
 	{notificationGroup, "providers", "true", ""},
 	{"image.toolkit.fluxcd.io", automations, "true", "suspended in the temporary sandbox: nothing is pushed"},
+	{controllers.OperatorGroup, fluxInstances, "true", ""},
+	{controllers.OperatorGroup, inputProviders, remoteInputs, "its inputs are not in the cluster: set them with --inputs"},
 	{"helm.toolkit.fluxcd.io", "helmreleases", remoteCluster, appliesElsewhere},
 	// waitIsolated expects this policy to be the last one.
 	{"kustomize.toolkit.fluxcd.io", "kustomizations", remoteCluster, appliesElsewhere},
@@ -46,6 +52,8 @@ const (
 	sourceGroup       = "source.toolkit.fluxcd.io"
 	notificationGroup = "notification.toolkit.fluxcd.io"
 	automations       = "imageupdateautomations"
+	fluxInstances     = "fluxinstances"
+	inputProviders    = "resourcesetinputproviders"
 
 	remoteCluster    = "has(object.spec.kubeConfig)"
 	appliesElsewhere = "applies to another cluster, which is not part of the temporary sandbox"
@@ -68,18 +76,19 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 		if o.resource != k.Resource || o.group != k.Group {
 			continue
 		}
-		if o.when == remoteCluster && !controllers.IsRemote(object) {
+		kind := controllers.Path{"spec.type"}.String(object)
+		if o.when == remoteCluster && !controllers.IsRemote(object) || o.when == remoteInputs && strings.Contains(remoteInputs, "'"+kind+"'") {
 			break
 		}
-		return &Suspension{o.reason, o.when != remoteCluster}
+		return &Suspension{o.reason, o.when == "true" || o.resource == automations}
 	}
 	return &Suspension{"suspended in its manifest", true}
 }
 
 // Redirect makes sources fetch from another address.
 type Redirect struct {
-	// Resource is the resource of the source kind.
-	Resource string
+	// Group and Resource are those of the source kind. The default of Group is that of Flux sources.
+	Group, Resource string
 	// When is the CEL expression that selects the sources, and Patch the expression that changes them.
 	When, Patch string
 }
@@ -94,6 +103,15 @@ type Isolation struct {
 	Decrypted bool
 	// Received is set if notifications and commits are received in the sandbox. It may be nil.
 	Received *Received
+	// AllowNetwork is set if the controllers may connect to other machines.
+	AllowNetwork bool
+	// Inputs holds the inputs of the ResourceSetInputProviders that are not suspended.
+	Inputs map[controllers.ID][]map[string]any
+}
+
+// Is returns the CEL expression that is true for an object.
+func Is(id controllers.ID) string {
+	return fmt.Sprintf("object.metadata.namespace == %q && object.metadata.name == %q", id.Namespace, id.Name)
 }
 
 // Apply applies the policies with the client guard, and waits until the API server evaluates them. Policies receive
@@ -113,7 +131,7 @@ func (i Isolation) policies() []*unstructured.Unstructured {
 		objects = append(objects, mutation("source", sourceGroup, "gitrepositories", Selects(i.Repository), redirection(i.Address))...)
 	}
 	for n, m := range i.Redirects {
-		objects = append(objects, mutation("mapped-"+strconv.Itoa(n)+"-"+m.Resource, sourceGroup, m.Resource, m.When, m.Patch)...)
+		objects = append(objects, mutation("mapped-"+strconv.Itoa(n)+"-"+m.Resource, cmp.Or(m.Group, sourceGroup), m.Resource, m.When, m.Patch)...)
 	}
 	if i.Decrypted {
 		objects = append(objects, mutation("decryption", "kustomize.toolkit.fluxcd.io", "kustomizations", "has(object.spec.decryption)",
@@ -129,11 +147,34 @@ func (i Isolation) policies() []*unstructured.Unstructured {
 				o.when = i.Received.unpermitted()
 			}
 		}
-		objects = append(objects, mutation("suspend-"+o.resource, o.group, o.resource, o.when,
-			`[JSONPatch{op: "add", path: "/spec/suspend", value: true}]`)...)
+		patch := `[JSONPatch{op: "add", path: "/spec/suspend", value: true}]`
+		if o.group == controllers.OperatorGroup {
+			patch = disable
+		}
+		if o.resource == fluxInstances {
+			patch += unsent
+		}
+		if o.resource == inputProviders {
+			if i.AllowNetwork {
+				continue
+			}
+			for id := range i.Inputs {
+				o.when += " && !(" + Is(id) + ")"
+			}
+		}
+		objects = append(objects, mutation("suspend-"+o.resource, o.group, o.resource, o.when, patch)...)
 	}
 	return objects
 }
+
+const (
+	// disable suspends an object of flux-operator.
+	disable = `(has(object.metadata.annotations) ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]) + ` +
+		`[JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey("fluxcd.controlplane.io/reconcile"), value: "disabled"}]`
+	// unsent makes flux-operator send no events. If a FluxInstance has the component notification-controller, the operator
+	// sends events to its domain name, and waits 15 seconds because the name is unknown in the sandbox.
+	unsent = ` + [JSONPatch{op: "add", path: "/spec/components", value: ["source-controller"]}]`
+)
 
 // references lists the fields of spec.ref.
 var references = []string{"branch", "tag", "semver", "name", "commit"}

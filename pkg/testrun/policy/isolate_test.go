@@ -5,7 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // TestAddressPattern compares the pattern of the admission policy with the addresses that are the
@@ -25,6 +28,40 @@ func TestAddressPattern(t *testing.T) {
 	} {
 		if got, want := pattern.MatchString(address), slices.Contains(remotes, git.ComparableAddress(address)); got != want {
 			t.Errorf("%s matches: %t, want %t", address, got, want)
+		}
+	}
+}
+
+// TestSuspensionOf checks which objects are suspended by the run, and whether that is intended.
+func TestSuspensionOf(t *testing.T) {
+	t.Parallel()
+	disabled := map[string]any{"annotations": map[string]any{controllers.OperatorGroup + "/reconcile": "disabled"}}
+	suspended := func(spec map[string]any) controllers.Object {
+		spec["suspend"] = true
+		return controllers.Object{"spec": spec}
+	}
+	provider := func(kind string) controllers.Object {
+		return controllers.Object{"metadata": disabled, "spec": map[string]any{"type": kind}}
+	}
+	manifest := &Suspension{"suspended in its manifest", true}
+	for _, c := range []struct {
+		kind   string
+		object controllers.Object
+		want   *Suspension
+	}{
+		{"Alert", suspended(map[string]any{}), &Suspension{"suspended in the temporary sandbox: nothing is sent", true}},
+		{"ImageUpdateAutomation", suspended(map[string]any{}), &Suspension{"suspended in the temporary sandbox: nothing is pushed", true}},
+		{"Kustomization", suspended(map[string]any{"kubeConfig": map[string]any{}}), &Suspension{appliesElsewhere, false}},
+		{"Kustomization", suspended(map[string]any{}), manifest},
+		{"Kustomization", controllers.Object{"spec": map[string]any{}}, nil},
+		{controllers.InputProvider, provider("GitHubBranch"), &Suspension{"its inputs are not in the cluster: set them with --inputs", false}},
+		{controllers.InputProvider, provider("Static"), manifest},
+		{controllers.InputProvider, controllers.Object{"spec": map[string]any{"type": "GitHubBranch"}}, nil},
+		{controllers.ResourceSet, controllers.Object{"metadata": disabled}, manifest},
+	} {
+		i := slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Kind == c.kind })
+		if diff := cmp.Diff(c.want, SuspensionOf(controllers.Known[i], c.object)); diff != "" {
+			t.Errorf("%s %v: %s", c.kind, c.object, diff)
 		}
 	}
 }

@@ -58,6 +58,8 @@ func (f Flux) Failure() string { return rules.NewSubject(f.Kind, f.Object, "").F
 type Watcher struct {
 	Client *kube.Client
 	Now    func() time.Time
+	// Operated is set if flux-operator runs. Its objects are then reconciled, too.
+	Operated bool
 	// Quieted is called when no object is being reconciled, with the objects that are not ready. It
 	// reports whether it has made changes, so that failed reconciliations are repeated. It may be
 	// nil.
@@ -78,10 +80,11 @@ func (w *Watcher) Settle(ctx context.Context, progress func(ready, all int)) (ma
 	w.objects, w.changed, w.open = map[controllers.ID]Flux{}, make(chan struct{}, 1), map[string]bool{}
 	watching, cancel := context.WithCancel(ctx)
 	g, watching := errgroup.WithContext(watching)
-	for _, k := range controllers.Kinds { // before the first list is received
+	kinds := w.kinds()
+	for _, k := range kinds { // before the first list is received
 		w.open[k.Kind] = true
 	}
-	for _, k := range controllers.Kinds {
+	for _, k := range kinds {
 		g.Go(func() error { return w.follow(watching, k) })
 	}
 	err := w.wait(watching, progress)
@@ -93,6 +96,17 @@ func (w *Watcher) Settle(ctx context.Context, progress func(ready, all int)) (ma
 		err = context.Cause(ctx)
 	}
 	return w.objects, err
+}
+
+// kinds returns the kinds of the objects that are reconciled. The run itself replaces a FluxInstance, and a FluxReport is
+// only written.
+func (w *Watcher) kinds() []controllers.Kind {
+	if !w.Operated {
+		return controllers.Kinds
+	}
+	return slices.DeleteFunc(slices.Clone(controllers.Known), func(k controllers.Kind) bool {
+		return k.Kind == controllers.FluxInstance || k.Reported
+	})
 }
 
 // IgnoreCanceled returns nil for the error of a canceled context.

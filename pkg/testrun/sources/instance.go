@@ -20,6 +20,7 @@ func (r *Repository) readInstance(ctx context.Context) error {
 		return err
 	}
 	instance := layout.InstanceOf(found[0].Unstructured)
+	r.Instance = instance
 	text := func(field string) string { return controllers.Path{"spec." + field}.String(instance.Object) }
 	r.Namespace = cmp.Or(instance.GetNamespace(), r.Namespace)
 	r.Version = text("distribution.version")

@@ -74,7 +74,9 @@ func tagged(tag string) string {
 // Server serves mappings in a sandbox.
 type Server struct {
 	Mappings []mapped.Mapping
-	Sandbox  *sandbox.Sandbox
+	// Inputs holds the inputs of ResourceSetInputProviders.
+	Inputs  map[controllers.ID][]map[string]any
+	Sandbox *sandbox.Sandbox
 	// FakeSecrets serves documents that SOPS has encrypted with stub values.
 	FakeSecrets bool
 	Now         func() time.Time
@@ -103,6 +105,13 @@ func (s *Server) Serve(ctx context.Context) ([]policy.Redirect, error) {
 				s.redirects, all = append(s.redirects, to), append(all, to.policy)
 			}
 		}
+	}
+	for provider, inputs := range s.Inputs {
+		to, err := s.serveInputs(ctx, provider, inputs)
+		if err != nil {
+			return nil, fmt.Errorf("serving the inputs of %s: %w", provider, err)
+		}
+		all = append(all, to)
 	}
 	if s.local == nil {
 		return all, nil

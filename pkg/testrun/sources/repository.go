@@ -43,6 +43,8 @@ type Repository struct {
 	WatchAll   bool
 	// Sync holds the source and the Kustomization of the cluster directory.
 	Sync []*unstructured.Unstructured
+	// Instance is the FluxInstance that installs Flux, nil if there is none.
+	Instance *unstructured.Unstructured
 
 	files map[string][]byte
 	// folder is the directory with the bootstrap files, or "".
@@ -196,6 +198,16 @@ func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
 	text, err := set.YAML()
 	files[path.Join(r.folder, layout.ComponentsFile)] = text
 	return files, err
+}
+
+// Mentions reports whether a file contains a text.
+func (r *Repository) Mentions(text string) bool {
+	for _, content := range r.files {
+		if bytes.Contains(content, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // FileOf returns the file with the manifest of an object, or "" if there is not exactly one.

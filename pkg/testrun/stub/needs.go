@@ -41,10 +41,46 @@ type Need struct {
 	refs []need
 }
 
-// need is one reference.
+// need is one reference to an object.
 type need struct {
-	by  settle.Flux
-	ref controllers.DataRef
+	by     settle.Flux
+	object controllers.ID
+	ref    controllers.DataRef
+}
+
+// referenced returns the references of an object to Secrets and ConfigMaps that must exist.
+func referenced(f settle.Flux) []need {
+	var all []need
+	for _, ref := range controllers.DataOf(f.Object) {
+		if !ref.Optional && (ref.Kind == controllers.Secret || ref.Kind == controllers.ConfigMap) {
+			all = append(all, need{f, controllers.ID{Kind: ref.Kind, Namespace: controllers.Namespace(f.Object), Name: ref.Name}, ref})
+		}
+	}
+	return all
+}
+
+// copyField is the field of a ResourceSet that refers to an object whose data is copied.
+const copyField = "spec.resources"
+
+// copied returns the Secrets whose data a ResourceSet copies. The key of the reference is the type of the copy.
+func copied(f settle.Flux) []need {
+	if !f.ID().IsResourceSet() {
+		return nil
+	}
+	var all []need
+	resources, _, _ := unstructured.NestedSlice(f.Object, "spec", "resources")
+	for _, resource := range resources {
+		manifest, _ := resource.(map[string]any)
+		o := unstructured.Unstructured{Object: manifest}
+		namespace, name, ok := strings.Cut(o.GetAnnotations()[controllers.CopyAnnotation], "/")
+		if !ok || o.GetKind() != controllers.Secret || strings.Contains(namespace+name, "<<") {
+			continue
+		}
+		kind, _, _ := unstructured.NestedString(manifest, "type")
+		ref := controllers.DataRef{Kind: controllers.Secret, SecretRef: controllers.SecretRef{Name: name, Field: copyField}, Key: kind}
+		all = append(all, need{f, controllers.ID{Kind: controllers.Secret, Namespace: namespace, Name: name}, ref})
+	}
+	return all
 }
 
 // Provider finds and creates the Secrets and ConfigMaps that Flux objects refer to.
@@ -75,13 +111,10 @@ func (p Provider) Missing(ctx context.Context, objects []settle.Flux) ([]*Need, 
 func (p Provider) find(ctx context.Context, objects []settle.Flux) ([]*Need, error) {
 	found := map[controllers.ID]*Need{}
 	for _, f := range objects {
-		for _, ref := range controllers.DataOf(f.Object) {
-			if ref.Optional || ref.Kind != controllers.Secret && ref.Kind != controllers.ConfigMap {
-				continue
-			}
-			key := controllers.ID{Kind: ref.Kind, Namespace: controllers.Namespace(f.Object), Name: ref.Name}
+		for _, ref := range append(referenced(f), copied(f)...) {
+			key := ref.object
 			if found[key] == nil {
-				_, err := p.Client.Get(ctx, kube.BuiltIn("v1", ref.Kind), key.Namespace, key.Name)
+				_, err := p.Client.Get(ctx, kube.BuiltIn("v1", key.Kind), key.Namespace, key.Name)
 				if err == nil {
 					continue
 				}
@@ -91,12 +124,12 @@ func (p Provider) find(ctx context.Context, objects []settle.Flux) ([]*Need, err
 				found[key] = &Need{Object: key}
 			}
 			n := found[key]
-			n.refs = append(n.refs, need{f, ref})
+			n.refs = append(n.refs, ref)
 			if by := f.ID(); !slices.Contains(n.NeededBy, by) {
 				n.NeededBy = append(n.NeededBy, by)
 			}
-			if !slices.Contains(n.Fields, ref.Field) {
-				n.Fields = append(n.Fields, ref.Field)
+			if !slices.Contains(n.Fields, ref.ref.Field) {
+				n.Fields = append(n.Fields, ref.ref.Field)
 			}
 		}
 	}
@@ -158,7 +191,7 @@ func (p Provider) Provide(ctx context.Context, failing []settle.Flux) (created [
 		}
 		o.Object[field] = values
 		if data[dockerConfig] != "" {
-			o.Object["type"] = "kubernetes.io/dockerconfigjson"
+			o.Object["type"] = dockerConfigType
 		}
 		if _, err := kube.Upsert(ctx, p.Client, o, false); err != nil {
 			return created, err
@@ -169,16 +202,19 @@ func (p Provider) Provide(ctx context.Context, failing []settle.Flux) (created [
 	return created, nil
 }
 
-// dockerConfig is the Secret key of registry credentials.
-const dockerConfig = ".dockerconfigjson"
+// The key and the type of Secrets with registry credentials.
+const (
+	dockerConfig     = ".dockerconfigjson"
+	dockerConfigType = "kubernetes.io/dockerconfigjson"
+)
 
 // keysOf returns the keys that the references require, empty if their values cannot be generated.
 func (p Provider) keysOf(n *Need) []string {
 	var keys []string
 	for _, ref := range n.refs {
 		switch ref.ref.Field {
-		case "spec.secretRef":
-			if ref.by.Kind.Fetch.Login == "oci" {
+		case "spec.secretRef", copyField:
+			if ref.by.Kind.Fetch.Login == "oci" || ref.ref.Key == dockerConfigType {
 				return []string{dockerConfig}
 			}
 			keys = append(keys, "username", "password", "token", "address")

@@ -64,6 +64,7 @@ func Translate(pod *corev1.Pod, c *corev1.Container, program controller.Controll
 		}
 		t.pass(listen.Flag, addr)
 	}
+	t.command.Args = append(t.command.Args, program.Args...)
 	return t.command, nil
 }
 

@@ -23,33 +23,55 @@ type Store struct {
 	Path string
 }
 
-// Controller is a Flux controller.
+// Controller is a Flux controller, or flux-operator.
 type Controller struct {
 	Name    string
 	Listens []Listen
 	Stores  []Store
+	// Args lists arguments that are always passed, and Env further variables of the environment.
+	Args, Env []string
+	// Separate is set if no Flux distribution contains it.
+	Separate bool
 }
 
-// All lists the controllers in the order of the Flux documentation.
+// All lists the controllers in the order of the Flux documentation, and flux-operator.
 var All = []Controller{
-	{"source-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}}, []Store{{"storage-path", "/data"}}},
-	{"kustomize-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
-	{"helm-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
-	{"notification-controller", []Listen{
-		{"metrics-addr", 8080}, {"health-addr", 9440}, {"events-addr", 9090}, {"receiverAddr", 9292},
-	}, nil},
-	{"image-reflector-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, []Store{{"storage-path", "/data"}}},
-	{"image-automation-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
-	{"source-watcher", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}}, []Store{{"storage-path", "/data"}}},
+	{
+		Name: "source-controller", Stores: []Store{{"storage-path", "/data"}},
+		Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}},
+	},
+	{Name: "kustomize-controller", Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}},
+	{Name: "helm-controller", Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}},
+	{
+		Name:    "notification-controller",
+		Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"events-addr", 9090}, {"receiverAddr", 9292}},
+	},
+	{
+		Name: "image-reflector-controller", Stores: []Store{{"storage-path", "/data"}},
+		Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}},
+	},
+	{Name: "image-automation-controller", Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}},
+	{
+		Name: "source-watcher", Stores: []Store{{"storage-path", "/data"}},
+		Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}},
+	},
+	{
+		Name: "flux-operator", Stores: []Store{{"storage-path", "/data"}}, Listens: []Listen{{"metrics-addr", 8080}, {"health-addr", 8081}},
+		Args: []string{"--web-server-port=0"}, Env: []string{"GODEBUG=fips140=on"}, Separate: true, // it requires FIPS mode
+	},
 }
 
-// Names lists the names of all controllers.
-func Names() []string {
-	names := make([]string, len(All))
-	for i, c := range All {
-		names[i] = c.Name
+// Names lists the names of the controllers that a Flux distribution contains.
+func Names() []string { return names(func(c Controller) bool { return !c.Separate }) }
+
+func names(keep func(Controller) bool) []string {
+	var all []string
+	for _, c := range All {
+		if keep(c) {
+			all = append(all, c.Name)
+		}
 	}
-	return names
+	return all
 }
 
 // Get returns the controller called name.
@@ -61,7 +83,7 @@ func Get(name string) (Controller, bool) {
 	return All[i], true
 }
 
-// Parse parses a list of controllers: all, none, or comma-separated names.
+// Parse parses a list of controllers: all (without flux-operator), none, or comma-separated names.
 func Parse(choice string) ([]string, error) {
 	switch choice {
 	case "all":
@@ -69,23 +91,23 @@ func Parse(choice string) ([]string, error) {
 	case "none", "":
 		return []string{}, nil
 	}
+	known := names(func(Controller) bool { return true })
 	asked := strings.Split(choice, ",")
 	for _, name := range asked {
-		if _, ok := Get(name); !ok {
-			return nil, fmt.Errorf("unknown controller %q: must be all, none, or a list of names from %s", name, strings.Join(Names(), ","))
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown controller %q: must be all, none, or a list of names from %s", name, strings.Join(known, ","))
 		}
 	}
-	// The names are in the order of All and without duplicates, so that equal lists
-	// compare equal.
-	return slices.DeleteFunc(Names(), func(name string) bool { return !slices.Contains(asked, name) }), nil
+	// The names are in the order of All and without duplicates, so that equal lists compare equal.
+	return slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
 // Format formats names for Parse.
 func Format(names []string) string {
-	switch len(names) {
-	case 0:
+	switch {
+	case len(names) == 0:
 		return "none"
-	case len(All):
+	case slices.Equal(names, Names()):
 		return "all"
 	}
 	return strings.Join(names, ",")
@@ -111,5 +133,5 @@ func Find(beside string, names []string) (string, error) {
 		}
 	}
 	return "", errors.New("no binary of " + strings.Join(missing, ", ") + " beside " + beside +
-		": build them with sandbox/build " + beside + " controllers, or run up --controllers=none")
+		": build them with sandbox/build " + beside + " controllers operator, or run up --controllers=none")
 }

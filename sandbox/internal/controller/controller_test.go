@@ -15,6 +15,7 @@ func TestParse(t *testing.T) {
 		"all":  Names(),
 		"none": {},
 		"source-watcher,source-controller,source-watcher": {"source-controller", "source-watcher"},
+		"flux-operator,source-controller":                 {"source-controller", "flux-operator"},
 	} {
 		got, err := Parse(choice)
 		if err != nil {

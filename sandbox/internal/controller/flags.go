@@ -31,8 +31,9 @@ var allowed = []struct{ form, flags string }{
 	{duration, `artifact-retention-ttl helm-cache-purge-interval helm-cache-ttl leader-election-lease-duration
 		leader-election-renew-deadline leader-election-retry-period max-retry-delay min-retry-delay requeue-dependency
 		token-cache-max-duration graceful-shutdown-timeout http-timeout oom-watch-interval rate-limit-interval
-		reconciliation-timeout`},
-	{name, `default-service-account default-decryption-service-account default-kubeconfig-service-account override-manager
+		reconciliation-timeout reporting-interval`},
+	{name, `default-service-account default-decryption-service-account default-kubeconfig-service-account
+		default-workload-identity-service-account override-manager
 		sops-age-secret sops-vault-configmap`},
 	{list, `artifact-digest-algo snapshot-digest-algo ssh-hostkey-algos ssh-kex-algos custom-apply-stage-kinds`},
 	{selector, `watch-label-selector watch-configs-label-selector`},
@@ -49,6 +50,10 @@ var rejected = map[string]string{
 	"insecure-kubeconfig-tls":       "it applies to other clusters only",
 	"oom-watch-current-memory-path": "it reads a file on this machine",
 	"oom-watch-max-memory-path":     "it reads a file on this machine",
+	"web-config":                    "it reads a file on this machine",
+	"web-config-secret-name":        "the sandbox does not serve the web page",
+	"web-server-only":               "the sandbox does not serve the web page",
+	"web-server-port":               "the sandbox does not serve the web page",
 }
 
 // Flag is a flag of a controller.
@@ -73,7 +78,7 @@ func FindFlag(name string) Flag {
 		}
 	}
 	reason, known := rejected[name]
-	return Flag{Known: known, Boolean: strings.HasPrefix(name, "insecure-"), Refused: reason}
+	return Flag{Known: known, Boolean: strings.HasPrefix(name, "insecure-") || name == "web-server-only", Refused: reason}
 }
 
 // Check returns the reason why a pod may not set the flag to a value, or "" if it may.

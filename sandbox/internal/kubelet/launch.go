@@ -46,12 +46,12 @@ func volume(dir, path string) string { return filepath.Join(dir, "volumes", file
 // environment returns the environment of the controller. It contains no variables of the pod, and only the paths of git and
 // gpg from this machine: see Programs.
 func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace, temporary string) []string {
-	return []string{
+	return append([]string{
 		"PATH=" + w.k.folder.Programs(), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + temporary,
 		"TUF_ROOT=" + filepath.Join(temporary, ".sigstore"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https",
 		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace,
 		"RUNTIME_NAMESPACE=" + pod.Namespace, "GOGC=200", "GOMEMLIMIT=1GiB",
-	}
+	}, w.controller.Env...)
 }
 
 // restrict allows a controller only to run its own program, read network settings, and use the directory of its pod. Git is

@@ -2,6 +2,7 @@
 package rehearse
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 type options struct {
 	allowNetwork bool
 	buildflags.Secrets
+	inputs      buildflags.Inputs
 	from, to    string
 	path        string
 	fromCluster bool
@@ -80,6 +82,7 @@ Output:
 	fs.StringVar(&o.path, "path", "", "cluster directory in the repository (default: the only one with gotk-sync.yaml)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
+	o.inputs.Add(cmd)
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
@@ -90,12 +93,12 @@ Output:
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
-	r, err := o.rehearsal(a)
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	r, err := o.rehearsal(ctx, a)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
 	if o.fromCluster {
 		err = exported(ctx, a, r)
 	} else {
@@ -135,11 +138,11 @@ func exitError(a *app.App, report *rehearse.Report) error {
 }
 
 // rehearsal returns the rehearsal of the selected versions.
-func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
+func (o *options) rehearsal(ctx context.Context, a *app.App) (*rehearse.Rehearsal, error) {
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"path", o.path != ""}, {"fake-secrets", o.FakeSecrets}, {"age-key-file", o.AgeKeyFile != ""}} {
+	}{{"path", o.path != ""}, {"inputs", o.inputs != nil}, {"fake-secrets", o.FakeSecrets}, {"age-key-file", o.AgeKeyFile != ""}} {
 		if o.fromCluster && flag.set {
 			return nil, hint.Errorf("omit one of them", "--from-cluster and --%s are mutually exclusive", flag.name)
 		}
@@ -153,6 +156,9 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 	}
 	r := &rehearse.Rehearsal{
 		To: to, Input: testrun.Run{Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Kustomizer: isolated.NewKustomizer(a.Helpers, nil)},
+	}
+	if r.Input.Inputs, err = o.inputs.Read(ctx, a); err != nil {
+		return nil, err
 	}
 	if !o.fromCluster { // which has stubs
 		if r.Input.AgeKey, err = o.AgeKey(a); err != nil {

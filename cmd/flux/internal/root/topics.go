@@ -223,6 +223,8 @@ FluxInstance:
   spec.kustomize.patches and spec.commonMetadata; the controllers are not.
   flux validate, test and rehearse use the newest embedded version that
   spec.distribution.version selects, unless --flux-version or --from is set.
+  flux test also uses spec.components, spec.cluster.multitenant and
+  spec.kustomize.patches.
 
 ResourceSet:
   The templates in spec.resources, spec.resourcesTemplate and spec.steps are
@@ -237,6 +239,9 @@ ResourceSet:
 
   Without inputs, the ResourceSet is listed as not rendered, and the exit code
   is 2 if a change may affect it.
+
+  flux test runs flux-operator in the sandbox, with the inputs of --inputs, and
+  exits with 2 if others are required. The operator sends no events there.
 
 On a cluster:
   FluxInstance, ResourceSet (rset), ResourceSetInputProvider (rsip) and

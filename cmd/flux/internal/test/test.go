@@ -28,6 +28,7 @@ import (
 type options struct {
 	vendor.Options
 	mapped       mapflags.Flags
+	inputs       buildflags.Inputs
 	allowNetwork bool
 	// fluxVersion is the version of Flux, "" for that of the repository.
 	fluxVersion string
@@ -52,8 +53,8 @@ progress. No cluster and no containers are required; see "flux help testing".
 
 Sources:
   The work tree, or --revision, replaces the remote repository. The sandbox has
-  no network unless --allow-network is set: use --map or --vendor for other
-  sources, and --fake-secrets or --age-key-file for Secrets.
+  no network unless --allow-network is set: use --map or --vendor for sources,
+  --fake-secrets or --age-key-file for Secrets, and --inputs for ResourceSets.
 
 Output:
   The report lists the Flux resources in the order in which they became ready,
@@ -64,7 +65,7 @@ Output:
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "all Flux resources are ready and all assertions hold; suspended resources, their missing Secrets, warnings and orphaned objects do not change the exit code",
 			clierr.ExitFailed:       "a resource is not ready, an assertion fails, or two owners apply an object with different contents",
-			clierr.ExitUndetermined: "undetermined: the sandbox did not start, the command line is invalid, --timeout ended the reconciliation, or resources apply to another cluster or through a ResourceSet",
+			clierr.ExitUndetermined: "undetermined: the sandbox did not start, the command line is invalid, --timeout ended the reconciliation, or resources apply to another cluster or require inputs from outside of the sandbox",
 		}.Annotations(),
 		Example: `  # Test the only cluster in the repository
   flux test
@@ -94,6 +95,7 @@ Output:
 	fs := cmd.Flags()
 	o.AddRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
 	o.mapped.Add(cmd)
+	o.inputs.Add(cmd)
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
@@ -107,12 +109,12 @@ Output:
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
-	r, err := o.newRun(a)
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	r, err := o.newRun(ctx, a)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
 	head, base, done, err := o.Repositories(ctx)
 	defer func() { _ = done() }() // read-only
 	if err != nil {
@@ -158,7 +160,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 }
 
 // newRun returns the run without its repository.
-func (o *options) newRun(a *app.App) (*testrun.Run, error) {
+func (o *options) newRun(ctx context.Context, a *app.App) (*testrun.Run, error) {
 	r := &testrun.Run{
 		FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
 	}
@@ -167,6 +169,9 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 		return nil, err
 	}
 	if r.Mappings, err = o.mapped.Given(); err != nil {
+		return nil, err
+	}
+	if r.Inputs, err = o.inputs.Read(ctx, a); err != nil {
 		return nil, err
 	}
 	if r.AgeKey, err = o.AgeKey(a); err != nil {

@@ -27,7 +27,7 @@ type Options struct {
 	desired.Options
 	// mapped and inputs hold the values of the AddLocal flags.
 	mapped mapflags.Flags
-	inputs []string
+	inputs Inputs
 	// noCache disables the rendering cache.
 	noCache bool
 }

@@ -23,8 +23,14 @@ func (o *Options) AddLocal(cmd *cobra.Command) {
 }
 
 // AddInputs adds the flag for the inputs of ResourceSets.
-func (o *Options) AddInputs(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&o.inputs, "inputs", nil, "inputs of a ResourceSetInputProvider as NAMESPACE/NAME=FILE: a JSON or YAML file with a list of inputs, or with the provider and its status (repeatable)")
+func (o *Options) AddInputs(cmd *cobra.Command) { o.inputs.Add(cmd) }
+
+// Inputs holds the values of the flag for the inputs of ResourceSets.
+type Inputs []string
+
+// Add adds the flag.
+func (i *Inputs) Add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar((*[]string)(i), "inputs", nil, "inputs of a ResourceSetInputProvider as NAMESPACE/NAME=FILE: a JSON or YAML file with a list of inputs, or with the provider and its status (repeatable)")
 }
 
 // ReadLocal reads the values of the flags into the options.
@@ -32,26 +38,33 @@ func (o *Options) ReadLocal(ctx context.Context, a *app.App) (err error) {
 	if o.Mappings, err = o.mapped.All(ctx); err != nil {
 		return err
 	}
-	for _, text := range o.inputs {
+	o.Options.Inputs, err = o.inputs.Read(ctx, a)
+	return err
+}
+
+// Read returns the inputs by the IDs of their providers.
+func (i *Inputs) Read(ctx context.Context, a *app.App) (map[controllers.ID][]map[string]any, error) {
+	var all map[controllers.ID][]map[string]any
+	for _, text := range *i {
 		name, file, _ := strings.Cut(text, "=")
 		namespace, name, ok := strings.Cut(name, "/")
 		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || file == "" {
-			return hint.Errorf("use the form NAMESPACE/NAME=FILE", "invalid value %q of --inputs", text)
+			return nil, hint.Errorf("use the form NAMESPACE/NAME=FILE", "invalid value %q of --inputs", text)
 		}
 		content, err := app.ReadInput(ctx, a, file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		inputs, err := parseInputs(content)
 		if err != nil {
-			return hint.Errorf("write a list of inputs, or use the output of kubectl get resourcesetinputprovider "+hint.Quote(name)+" -o yaml", "reading the inputs in %s: %w", file, err)
+			return nil, hint.Errorf("write a list of inputs, or use the output of kubectl get resourcesetinputprovider "+hint.Quote(name)+" -o yaml", "reading the inputs in %s: %w", file, err)
 		}
-		if o.Inputs == nil {
-			o.Inputs = map[controllers.ID][]map[string]any{}
+		if all == nil {
+			all = map[controllers.ID][]map[string]any{}
 		}
-		o.Inputs[controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.InputProvider, Namespace: namespace, Name: name}] = inputs
+		all[controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.InputProvider, Namespace: namespace, Name: name}] = inputs
 	}
-	return nil
+	return all, nil
 }
 
 // parseInputs parses a list of inputs, or a provider whose status contains them.

@@ -1,0 +1,48 @@
+package diagnose
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+)
+
+// creator returns the ResourceSet that creates a missing object when it becomes ready: an object with this kind and name is
+// among its resources. It does not read spec.resourcesTemplate, which is one text.
+func (e *evaluation) creator(t controllers.ID) (controllers.ID, bool) {
+	for _, id := range slices.SortedFunc(maps.Keys(e.snapshot.Objects), controllers.ID.Compare) {
+		o := e.snapshot.Objects[id]
+		if !id.IsResourceSet() || observe.KindOf(id).IsReady(o) {
+			continue
+		}
+		resources, _, _ := unstructured.NestedSlice(o, "spec", "resources")
+		for _, resource := range resources {
+			manifest, _ := resource.(map[string]any)
+			r := controllers.IDOf(manifest)
+			if r.Group == t.Group && r.Kind == t.Kind && renders(r.Name, t.Name) && (r.Namespace == "" || renders(r.Namespace, t.Namespace)) {
+				return id, true
+			}
+		}
+	}
+	return controllers.ID{}, false
+}
+
+// expression matches an expression in a template of a ResourceSet.
+var expression = regexp.MustCompile(`<<.*?>>`)
+
+// renders reports whether a template may render to a text. Expressions may render to any text.
+func renders(template, text string) bool {
+	var pattern strings.Builder
+	for i, literal := range expression.Split(template, -1) {
+		if i > 0 {
+			pattern.WriteString(".*")
+		}
+		pattern.WriteString(regexp.QuoteMeta(literal))
+	}
+	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(text)
+}

@@ -1,0 +1,71 @@
+// Package installation installs Flux in a sandbox, with the settings of a FluxInstance, and flux-operator.
+package installation
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/build"
+	render "github.com/fluxkit/flux/pkg/build/operator"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
+)
+
+// Installation describes what is installed.
+type Installation struct {
+	Set *manifests.Set
+	// Sync holds the source and the Kustomization of the cluster, which are not applied.
+	Sync []*unstructured.Unstructured
+	// Instance is the FluxInstance whose settings apply to Set and Sync, or nil.
+	Instance *unstructured.Unstructured
+	// OperatorCRDs holds the CRDs of flux-operator, nil if its kinds are simulated.
+	OperatorCRDs []*unstructured.Unstructured
+	// Kustomizer runs kustomize, see build.Options.
+	Kustomizer build.Kustomizer
+}
+
+// Apply applies the manifests, and waits until the controllers are running. It returns the manifests, and sets Sync.
+func (i *Installation) Apply(ctx context.Context, client *kube.Client) ([]*unstructured.Unstructured, error) {
+	objects := i.Set.Unstructured()
+	if i.Instance != nil {
+		var err error
+		if objects, err = i.customize(ctx, objects); err != nil {
+			return nil, err
+		}
+	}
+	objects = append(objects, operator(i.OperatorCRDs, i.Set.Namespace)...)
+	if err := kube.Apply(ctx, client, objects); err != nil {
+		return nil, err
+	}
+	names := slices.Clone(i.Set.Components)
+	if i.OperatorCRDs != nil {
+		names = append(names, controllers.OperatorName)
+	}
+	slices.Sort(names)
+	waiter := &rollout.Waiter{Client: client, Namespace: i.Set.Namespace, Names: names}
+	return objects, waiter.Wait(ctx)
+}
+
+// customize applies the settings of the FluxInstance.
+func (i *Installation) customize(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	customized, err := render.Install(ctx, i.Instance, append(objects, i.Sync...), i.Kustomizer)
+	if err != nil {
+		return nil, err
+	}
+	var sync []*unstructured.Unstructured
+	customized = slices.DeleteFunc(customized, func(o *unstructured.Unstructured) bool {
+		is := slices.ContainsFunc(i.Sync, func(s *unstructured.Unstructured) bool {
+			return controllers.IDOf(s.Object) == controllers.IDOf(o.Object)
+		})
+		if is {
+			sync = append(sync, o)
+		}
+		return is
+	})
+	i.Sync = sync
+	return customized, nil
+}
