@@ -62,7 +62,7 @@ func newOwner(a *app.App) *cobra.Command {
 Kustomization or HelmRelease to the field manager of its controller. The
 controller then removes the fields that are not in the source.
 
-Fields of kubectl, helm and HTTP clients are moved, and those of --field-manager.
+Fields of kubectl, helm, HTTP clients and --field-manager are moved.
 Fields of controllers, such as the replicas of a HorizontalPodAutoscaler, are not.
 
 The values after the removal are determined by a server-side dry run: the fields
