@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,13 +31,50 @@ type answer struct {
 	Stderr  string `json:"stderr"`
 }
 
+// TestReplay replays the recording on an installation with all components.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	var recorded []answer
 	decode(t, "recorded.json", &recorded)
-	differences := documented(t)
+	replay(t, recorded, documented(t, ""), prepare(t, controllers.Extras(), ""))
+}
+
+// TestReplayDefault replays it on an installation with the default components: default.json contains the commands whose
+// results then differ. With REFERENCE, the path of a directory with the CLI of Flux 2.9, it records them.
+func TestReplayDefault(t *testing.T) {
+	t.Parallel()
+	var recorded, differing []answer
+	decode(t, "recorded.json", &recorded)
+	reference := os.Getenv("REFERENCE")
+	run := prepare(t, nil, reference)
+	if reference != "" {
+		for _, all := range recorded {
+			got := run(t, all.Command)
+			if got.Exit != all.Exit || got.Stdout != current(all.Stdout) {
+				differing = append(differing, answer{all.Command, got.Exit, recordedVersions(got.Stdout), got.Stderr})
+			}
+		}
+		encode(t, "default.json", differing)
+		return
+	}
+	decode(t, "default.json", &differing)
+	for i, all := range recorded {
+		for _, other := range differing {
+			if other.Command == all.Command {
+				recorded[i] = other
+			}
+		}
+	}
+	replay(t, recorded, documented(t, onDefault), run)
+}
+
+// onDefault marks rows of docs/compat.md that apply to an installation with the default components only.
+const onDefault = " on a default installation"
+
+// replay runs the recorded commands, and compares the results.
+func replay(t *testing.T, recorded []answer, differences map[string]string, run func(*testing.T, string) answer) {
+	t.Helper()
 	pending := pendingCommands(t)
-	run := prepare(t)
 	used := map[string]bool{}
 	equal := 0
 	for _, want := range recorded {
@@ -109,20 +147,29 @@ var shipped = map[string]string{
 	"image-automation-controller": "v1.2.4", "source-watcher": "v2.2.2",
 }
 
-// current replaces recorded versions by those of the distribution on the cluster.
+// current replaces recorded versions by those of the distribution on the cluster, and recordedVersions the reverse.
 func current(s string) string {
 	d, _ := controllers.FindDistribution(recordedMinor)
-	s = strings.ReplaceAll(s, "flux-v2.9.4", "flux-v"+d.Version)
+	return replaceVersions(s, "2.9.4", d.Version, shipped, d.Tags)
+}
+
+func recordedVersions(s string) string {
+	d, _ := controllers.FindDistribution(recordedMinor)
+	return replaceVersions(s, d.Version, "2.9.4", d.Tags, shipped)
+}
+
+func replaceVersions(s, flux, newFlux string, tags, newTags map[string]string) string {
+	s = strings.ReplaceAll(s, "flux-v"+flux, "flux-v"+newFlux)
 	for _, c := range controllers.All {
-		pattern := regexp.MustCompile(regexp.QuoteMeta(c.Name) + `("?: "?)` + regexp.QuoteMeta(shipped[c.Name]))
-		s = pattern.ReplaceAllString(s, c.Name+"${1}"+d.Tags[c.Name])
+		pattern := regexp.MustCompile(regexp.QuoteMeta(c.Name) + `("?: "?)` + regexp.QuoteMeta(tags[c.Name]))
+		s = pattern.ReplaceAllString(s, c.Name+"${1}"+newTags[c.Name])
 	}
 	return s
 }
 
-// prepare creates the recorded cluster and returns a function that runs a command
-// on it.
-func prepare(t *testing.T) func(*testing.T, string) answer {
+// prepare creates the recorded cluster with further components, and returns a function that runs a command on it, with the
+// CLI in the directory reference if it is not "". Objects of components that are not installed are left out.
+func prepare(t *testing.T, components []string, reference string) func(*testing.T, string) answer {
 	t.Helper()
 	bin := testcluster.Programs(t)
 	cluster := sandboxes.Acquire(t, testcluster.Whole)
@@ -138,16 +185,24 @@ func prepare(t *testing.T) func(*testing.T, string) answer {
 		got.Stdout = strings.ReplaceAll(got.Stdout, registry, recordedRegistry)
 		return got
 	}
-	all := controllers.Extras()
-	if got := run(t, "flux install --version="+recordedMinor+" --components-extra="+strings.Join(all, ",")); got.Exit != 0 {
+	if got := run(t, "flux install --version="+recordedMinor+" --components-extra="+strings.Join(components, ",")); got.Exit != 0 {
 		t.Fatalf("installing: %s", got.Stderr)
 	}
-	objects, err := os.ReadFile("objects.yaml")
+	text, err := os.ReadFile("objects.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Seed(t.Context(), objects, ""); err != nil {
+	objects := strings.Split(string(text), "\n---\n")
+	if len(components) == 0 {
+		objects = slices.DeleteFunc(objects, func(o string) bool {
+			return strings.Contains(o, "apiVersion: image.toolkit.fluxcd.io/") || strings.HasPrefix(o, "apiVersion: source.extensions.fluxcd.io/")
+		})
+	}
+	if err := cluster.Seed(t.Context(), []byte(strings.Join(objects, "\n---\n")), ""); err != nil {
 		t.Fatal(err)
+	}
+	if reference != "" {
+		env = append(env, "PATH="+reference+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	return run
 }
@@ -195,10 +250,21 @@ func decode(t *testing.T, name string, into any) {
 	}
 }
 
-var entry = regexp.MustCompile("(?m)^\\| `(flux[^`]*)` \\| (.+?) \\| (.+?) \\| (.+?) \\|$")
+func encode(t *testing.T, name string, from any) {
+	t.Helper()
+	data, err := json.MarshalIndent(from, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(data, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
-// documented returns the differences that docs/compat.md lists, by command.
-func documented(t *testing.T) map[string]string {
+var entry = regexp.MustCompile("(?m)^\\| `(flux[^`]*)`(" + onDefault + ")? \\| (.+?) \\| (.+?) \\| (.+?) \\|$")
+
+// documented returns the differences that docs/compat.md lists, by command, including those with a mark.
+func documented(t *testing.T, mark string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "compat.md"))
 	if err != nil {
@@ -206,7 +272,9 @@ func documented(t *testing.T) map[string]string {
 	}
 	list := map[string]string{}
 	for _, m := range entry.FindAllStringSubmatch(string(data), -1) {
-		list[strings.ReplaceAll(m[1], `\|`, "|")] = m[4]
+		if m[2] == "" || m[2] == mark {
+			list[strings.ReplaceAll(m[1], `\|`, "|")] = m[5]
+		}
 	}
 	return list
 }
