@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,12 +14,17 @@ import (
 // creator returns the ResourceSet that creates a missing object when it becomes ready: an object with this kind and name is
 // among its resources. It does not read spec.resourcesTemplate, which is one text.
 func (e *evaluation) creator(t controllers.ID) (controllers.ID, bool) {
-	for _, id := range slices.SortedFunc(maps.Keys(e.snapshot.Objects), controllers.ID.Compare) {
-		o := e.snapshot.Objects[id]
-		if !id.IsResourceSet() || observe.KindOf(id).IsReady(o) {
-			continue
+	if e.sets == nil {
+		e.sets = []controllers.ID{}
+		for id, o := range e.snapshot.Objects {
+			if id.IsResourceSet() && !observe.KindOf(id).IsReady(o) {
+				e.sets = append(e.sets, id)
+			}
 		}
-		resources, _, _ := unstructured.NestedSlice(o, "spec", "resources")
+		slices.SortFunc(e.sets, controllers.ID.Compare)
+	}
+	for _, id := range e.sets {
+		resources, _, _ := unstructured.NestedSlice(e.snapshot.Objects[id], "spec", "resources")
 		for _, resource := range resources {
 			manifest, _ := resource.(map[string]any)
 			r := controllers.IDOf(manifest)

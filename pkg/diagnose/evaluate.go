@@ -29,6 +29,8 @@ type evaluation struct {
 	now          time.Time
 	// known caches the findings of objects, since many objects wait for the same few objects.
 	known map[controllers.ID]evaluated
+	// sets caches the ResourceSets that are not ready, nil before the first use.
+	sets []controllers.ID
 }
 
 type evaluated struct {

@@ -45,18 +45,22 @@ func dashboardOn(ctx context.Context, b *bench, cluster *testcluster.Cluster, ho
 	}
 	fmt.Println("Dashboard, compared with its limits")
 	for _, objects := range []int{dashboardSmall, dashboardLarge} {
+		during := b.soakTime
+		if objects == dashboardSmall {
+			during = min(during, time.Minute)
+		}
 		if err := seeder.fill(ctx, objects); err != nil {
 			return fmt.Errorf("seeding %d objects: %w", objects, err)
 		}
-		if err := soak(ctx, in, seeder, objects); err != nil {
+		if err := soak(ctx, in, seeder, objects, during); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// soak runs the dashboard, first without changes and then, for the duration of --soak, with changes.
-func soak(ctx context.Context, b *bench, seeder *seeder, objects int) (err error) {
+// soak runs the dashboard, first without changes and then, for a duration, with changes.
+func soak(ctx context.Context, b *bench, seeder *seeder, objects int, during time.Duration) (err error) {
 	cmd := exec.CommandContext(ctx, tool("flux"), "ui")
 	cmd.Env = b.env
 	begun := time.Now()
@@ -72,7 +76,7 @@ func soak(ctx context.Context, b *bench, seeder *seeder, objects int) (err error
 		return err
 	}
 	fmt.Printf("  %d objects: first full list %.2f s (limit %.0f s for %d)\n", objects, time.Since(begun).Seconds(), dashboardFirst.Seconds(), dashboardSmall)
-	idle, err := watchKeys(ctx, terminal, b.soakTime/4)
+	idle, err := watchKeys(ctx, terminal, during/4)
 	if err != nil {
 		return err
 	}
@@ -80,7 +84,7 @@ func soak(ctx context.Context, b *bench, seeder *seeder, objects int) (err error
 	changing, stop := context.WithCancel(ctx)
 	g, changing := errgroup.WithContext(changing)
 	g.Go(func() error { return seeder.change(changing, objects) })
-	busy, err := watchKeys(ctx, terminal, b.soakTime)
+	busy, err := watchKeys(ctx, terminal, during)
 	stop()
 	if err := errors.Join(err, g.Wait()); err != nil {
 		return err

@@ -23,7 +23,7 @@ func main() {
 	runs := flag.Int("runs", 11, "number of runs of each command; the median is printed")
 	only := flag.String("only", "", "measurement to run: startup, lists, tree, logs, reconcile, build, diff, base or ui (default: all)")
 	large := flag.Bool("large", false, "also measure up to 30,000 objects, which take minutes to create")
-	soak := flag.Duration("soak", time.Minute, "duration of the measurement of flux ui with changes")
+	soak := flag.Duration("soak", time.Minute, "duration of the measurement of flux ui with changes (at most a minute for the small size)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

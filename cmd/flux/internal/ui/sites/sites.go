@@ -121,8 +121,11 @@ func evaluate(ctx context.Context, c *live.Cluster, send func(live.Snapshot)) {
 		}
 		began := c.Now()
 		s := c.Snapshot()
-		took := c.Now().Sub(began)
+		pause := evaluationPause
+		if !s.Loading() { // the first full list is not delayed by the evaluation of a part of it
+			pause = max(pause, evaluationShare*c.Now().Sub(began))
+		}
 		send(s)
-		_ = web.Sleep(ctx, max(evaluationPause, evaluationShare*took)) // ends with ctx
+		_ = web.Sleep(ctx, pause) // ends with ctx
 	}
 }
