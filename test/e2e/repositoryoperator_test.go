@@ -44,6 +44,19 @@ metadata: {name: pulls, namespace: flux-system}
 spec: {type: GitHubPullRequest, url: 'https://github.com/acme/app', filter: {limit: 5}}
 ---
 apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSetInputProvider
+metadata: {name: all, namespace: flux-system}
+spec: {type: OCIArtifactTag, url: 'oci://registry.example.com/app'}
+---
+apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata: {name: all, namespace: flux-system}
+spec:
+  inputsFrom: [{kind: ResourceSetInputProvider, name: all}]
+  resources:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: "tag-<< inputs.id >>", namespace: default}}
+---
+apiVersion: fluxcd.controlplane.io/v1
 kind: ResourceSet
 metadata: {name: previews, namespace: flux-system}
 spec:
@@ -71,6 +84,8 @@ spec:
   - name: previews
     expect:
     - exists: {apiVersion: v1, kind: Namespace, name: blue}
+    - exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: tag-1}
+    - exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: tag-120}
     - value: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: region}, expression: object.data.region, equals: eu}
     - exists: {apiVersion: v1, kind: ConfigMap, namespace: red, name: pr12-settings}
     - exists: {apiVersion: v1, kind: ConfigMap, namespace: red, name: pr15-settings}
@@ -81,10 +96,18 @@ func testOperator(sh *shell) {
 	files := instanceFiles("kind: GitRepository, url: 'https://git.example.com/fleet', ref: refs/heads/main")
 	files["clusters/production/sets.yaml"] = resourceSets
 	files["pulls.yaml"] = "[{id: '12', sha: a1b2c3}, {id: '15', sha: d4e5f6}]"
+	files["all.yaml"] = "[" + strings.Repeat("{}, ", 120) + "]"
+	files["clusters/production/flux.yaml"] = strings.Replace(files["clusters/production/flux.yaml"], "sync: {", "sync: {pullSecret: git, ", 1) + `  kustomize:
+    patches:
+    - target: {kind: GitRepository}
+      patch: |
+        - {op: replace, path: /spec/ref/name, value: refs/heads/release}
+        - {op: remove, path: /spec/secretRef}
+`
 	files["tests/previews.fluxtest.yaml"] = previewed
 	dir := writeCommitted(sh, files)
 
-	r, _ := runTest(sh, dir, 0, "--fake-secrets", "--inputs=flux-system/pulls=pulls.yaml", "tests/previews.fluxtest.yaml")
+	r, _ := runTest(sh, dir, 0, "--fake-secrets", "--inputs=flux-system/pulls=pulls.yaml", "--inputs=flux-system/all=all.yaml", "tests/previews.fluxtest.yaml")
 	if len(r.Generated) != 1 || r.Generated[0].Object.Name != "registry" || !slices.Equal(r.Generated[0].Keys, []string{".dockerconfigjson"}) {
 		sh.t.Errorf("generated %+v", r.Generated)
 	}
@@ -106,7 +129,7 @@ func testOperator(sh *shell) {
 	files["clusters/production/flux.yaml"] += "  cluster: {multitenant: true}\n"
 	dir = writeCommitted(sh, files)
 	r, _ = runTest(sh, dir, 1, "--fake-secrets")
-	if len(r.NotTested) != 2 || r.NotTested[1].Object.Name != "pulls" || r.NotTested[1].Intended {
+	if len(r.NotTested) != 3 || r.NotTested[1].Object.Name != "all" || r.NotTested[2].Object.Name != "pulls" || r.NotTested[2].Intended {
 		sh.t.Errorf("not tested %+v", r.NotTested)
 	}
 	if len(r.Causes) != 2 {

@@ -50,22 +50,34 @@ func (i *Installation) Apply(ctx context.Context, client *kube.Client) ([]*unstr
 	return objects, waiter.Wait(ctx)
 }
 
-// customize applies the settings of the FluxInstance.
+// customize applies the settings of the FluxInstance. The source keeps its reference, which the served revision replaces, but
+// patches may refer to the field that the operator sets.
 func (i *Installation) customize(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	customized, err := render.Install(ctx, i.Instance, append(objects, i.Sync...), i.Kustomizer)
+	name := controllers.Path{"spec.sync.ref"}.String(i.Instance.Object)
+	references := map[controllers.ID]any{}
+	for _, o := range i.Sync {
+		o = o.DeepCopy()
+		spec, _ := o.Object["spec"].(map[string]any)
+		references[controllers.IDOf(o.Object)] = spec["ref"]
+		if o.GetKind() == controllers.GitRepository {
+			spec["ref"] = map[string]any{"name": name}
+		}
+		objects = append(objects, o)
+	}
+	customized, err := render.Install(ctx, i.Instance, objects, i.Kustomizer)
 	if err != nil {
 		return nil, err
 	}
-	var sync []*unstructured.Unstructured
-	customized = slices.DeleteFunc(customized, func(o *unstructured.Unstructured) bool {
-		is := slices.ContainsFunc(i.Sync, func(s *unstructured.Unstructured) bool {
-			return controllers.IDOf(s.Object) == controllers.IDOf(o.Object)
-		})
-		if is {
-			sync = append(sync, o)
+	i.Sync = nil
+	return slices.DeleteFunc(customized, func(o *unstructured.Unstructured) bool {
+		ref, is := references[controllers.IDOf(o.Object)]
+		if !is {
+			return false
 		}
-		return is
-	})
-	i.Sync = sync
-	return customized, nil
+		if spec, _ := o.Object["spec"].(map[string]any); ref != nil {
+			spec["ref"] = ref
+		}
+		i.Sync = append(i.Sync, o)
+		return true
+	}), nil
 }

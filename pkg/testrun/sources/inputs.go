@@ -12,7 +12,7 @@ import (
 )
 
 // serveInputs serves the inputs of a ResourceSetInputProvider as an external service, and returns the redirection of the
-// provider to it. Such inputs require an ID.
+// provider to it. Such inputs require an ID, and the default limit is 100 inputs.
 func (s *Server) serveInputs(ctx context.Context, provider controllers.ID, inputs []map[string]any) (policy.Redirect, error) {
 	identified := make([]map[string]any, len(inputs))
 	for i, input := range inputs {
@@ -30,7 +30,8 @@ func (s *Server) serveInputs(ctx context.Context, provider controllers.ID, input
 	s.local.mu.Lock()
 	defer s.local.mu.Unlock()
 	s.local.files[name] = content
-	patch := fmt.Sprintf(`[JSONPatch{op: "replace", path: "/spec", value: {"type": dyn("ExternalService"), "insecure": dyn(true), "url": dyn(%q)}}]`,
-		"http://"+s.local.server.Address+name)
+	patch := fmt.Sprintf(`[JSONPatch{op: "replace", path: "/spec", value: {`+
+		`"type": dyn("ExternalService"), "insecure": dyn(true), "url": dyn(%q), "filter": dyn({"limit": %d})}}]`,
+		"http://"+s.local.server.Address+name, max(len(inputs), 1))
 	return policy.Redirect{Group: controllers.OperatorGroup, Resource: "resourcesetinputproviders", When: policy.Is(provider), Patch: patch}, nil
 }

@@ -36,6 +36,9 @@ func (r *Repository) readInstance(ctx context.Context) error {
 			spec["sourceRef"] = map[string]any{"kind": controllers.GitRepository, "name": name}
 		} else if kind == controllers.GitRepository {
 			spec["url"] = text("sync.url")
+			if secret := text("sync.pullSecret"); secret != "" {
+				spec["secretRef"] = map[string]any{"name": secret}
+			}
 		}
 	}
 	if kind == controllers.OCIRepository {
