@@ -55,6 +55,16 @@ spec: {interval: 10m0s, path: ./clusters/demo, prune: true, sourceRef: {kind: Gi
 // start runs a repository until its controllers have started.
 func start(t *testing.T, files map[string]string, allowNetwork bool) *testrun.Run {
 	t.Helper()
+	run, ctx := prepare(t, files, allowNetwork)
+	if err := run.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// prepare returns a run of a repository that is not started, and the context that bounds it.
+func prepare(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, context.Context) {
+	t.Helper()
 	tree := fstest.MapFS{}
 	for name, content := range withSync(files) {
 		tree[name] = &fstest.MapFile{Data: []byte(content)}
@@ -75,10 +85,7 @@ func start(t *testing.T, files map[string]string, allowNetwork bool) *testrun.Ru
 			t.Error(err)
 		}
 	})
-	if err := run.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return run, ctx
 }
 
 // reconcile runs a repository until its controllers have finished, and returns the run before it is closed.

@@ -28,3 +28,6 @@ func Enter() error { return errSystem }
 
 // Files has no effect, because only Linux has Landlock.
 func Files(Access) error { return nil }
+
+// Memory has no effect.
+func Memory(int) error { return nil }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fluxkit/flux/sandbox/internal/controller"
+	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/process"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
@@ -256,6 +257,9 @@ func (w *worker) start(out *logWriter, temporary string) (*process.Child, error)
 	w.mu.Unlock()
 	err = errors.Join(state.SaveIdentity(filepath.Join(w.dir, "process.json"), child.Identity),
 		state.SavePod(filepath.Join(w.dir, "pod.json"), record))
+	if w.k.config.Untrusted {
+		err = errors.Join(err, isolation.Memory(child.PID))
+	}
 	if err != nil {
 		child.Stop(0)
 		return nil, err
