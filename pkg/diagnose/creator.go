@@ -12,7 +12,8 @@ import (
 )
 
 // creator returns the ResourceSet that creates a missing object when it becomes ready: an object with this kind and name is
-// among its resources. It does not read spec.resourcesTemplate, which is one text.
+// among its resources. It does not read spec.resourcesTemplate, which is one text, and ignores names that consist of
+// expressions only, because they match any object.
 func (e *evaluation) creator(t controllers.ID) (controllers.ID, bool) {
 	if e.sets == nil {
 		e.sets = []controllers.ID{}
@@ -28,7 +29,8 @@ func (e *evaluation) creator(t controllers.ID) (controllers.ID, bool) {
 		for _, resource := range resources {
 			manifest, _ := resource.(map[string]any)
 			r := controllers.IDOf(manifest)
-			if r.Group == t.Group && r.Kind == t.Kind && renders(r.Name, t.Name) && (r.Namespace == "" || renders(r.Namespace, t.Namespace)) {
+			literal := strings.Trim(expression.ReplaceAllString(r.Name, ""), "-.") != ""
+			if literal && r.Group == t.Group && r.Kind == t.Kind && renders(r.Name, t.Name) && (r.Namespace == "" || renders(r.Namespace, t.Namespace)) {
 				return id, true
 			}
 		}
@@ -41,12 +43,9 @@ var expression = regexp.MustCompile(`<<.*?>>`)
 
 // renders reports whether a template may render to a text. Expressions may render to any text.
 func renders(template, text string) bool {
-	var pattern strings.Builder
-	for i, literal := range expression.Split(template, -1) {
-		if i > 0 {
-			pattern.WriteString(".*")
-		}
-		pattern.WriteString(regexp.QuoteMeta(literal))
+	literals := expression.Split(template, -1)
+	for i := range literals {
+		literals[i] = regexp.QuoteMeta(literals[i])
 	}
-	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(text)
+	return regexp.MustCompile("^" + strings.Join(literals, ".*") + "$").MatchString(text)
 }

@@ -198,7 +198,7 @@ func (r *Run) install(ctx context.Context) error {
 	if r.Set, err = manifests.Render(options); err != nil {
 		return err
 	}
-	i := installation.Installation{Set: r.Set, OperatorCRDs: r.OperatorCRDs, Kustomizer: r.Kustomizer}
+	i := installation.Installation{Set: r.Set, Programs: r.programs(), OperatorCRDs: r.OperatorCRDs, Kustomizer: r.Kustomizer}
 	if r.Exported == nil {
 		i.Sync, i.Instance = r.Repository.Sync, r.Repository.Instance
 	}

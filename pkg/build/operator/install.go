@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kustomize "sigs.k8s.io/kustomize/api/types"
@@ -20,8 +19,8 @@ import (
 // settings and the patches of a FluxInstance. The other settings of spec.cluster, such as the size, are not applied.
 func Install(ctx context.Context, owner *unstructured.Unstructured, manifests []*unstructured.Unstructured, kustomizer build.Kustomizer) ([]*unstructured.Unstructured, error) {
 	s, err := instanceOf(owner)
-	if err != nil {
-		return nil, err
+	if err != nil || len(s.patches()) == 0 {
+		return manifests, err
 	}
 	var objects []map[string]any
 	for _, o := range manifests {
@@ -46,7 +45,16 @@ func instanceOf(owner *unstructured.Unstructured) (*instance, error) {
 	return s, nil
 }
 
-// patch returns the objects with the patches for spec.cluster, and then those in spec.kustomize.
+// patches returns the patches for spec.cluster, and then those in spec.kustomize.
+func (s *instance) patches() []kustomize.Patch {
+	all := s.lockdown()
+	for _, p := range s.Kustomize.Patches {
+		all = append(all, p.Kustomize())
+	}
+	return all
+}
+
+// patch returns the objects with the patches.
 func (s *instance) patch(ctx context.Context, kustomizer build.Kustomizer, manifests []map[string]any) ([]build.Object, error) {
 	var text bytes.Buffer
 	for _, o := range manifests {
@@ -56,12 +64,8 @@ func (s *instance) patch(ctx context.Context, kustomizer build.Kustomizer, manif
 		}
 		fmt.Fprintf(&text, "---\n%s", document)
 	}
-	patches := &kustomize.Kustomization{Patches: s.lockdown()}
-	for _, p := range s.Kustomize.Patches {
-		patches.Patches = append(patches.Patches, p.Kustomize())
-	}
 	bounds := build.Bounds{Budget: budget.New(budget.Default()), Kustomizer: kustomizer}
-	objects, err := bounds.Kustomize(ctx, text.Bytes(), patches)
+	objects, err := bounds.Kustomize(ctx, text.Bytes(), &kustomize.Kustomization{Patches: s.patches()})
 	if err != nil {
 		return nil, fmt.Errorf("applying spec.kustomize.patches: %w", err)
 	}
@@ -74,24 +78,19 @@ func (s *instance) lockdown() []kustomize.Patch {
 		return nil
 	}
 	account := cmp.Or(s.Cluster.TenantDefaultServiceAccount, "default")
-	operations := func(path string, values ...string) string {
-		var text strings.Builder
-		for _, value := range values {
-			fmt.Fprintf(&text, "- {op: add, path: %s, value: %q}\n", path, value)
-		}
-		return text.String()
-	}
-	const arguments = "/spec/template/spec/containers/0/args/-"
-	patch := func(kind, names, operations string) kustomize.Patch {
+	add := func(kind, names, path, value string) kustomize.Patch {
 		target := &kustomize.Selector{}
 		target.Kind, target.Name = kind, names
-		return kustomize.Patch{Target: target, Patch: operations}
+		return kustomize.Patch{Target: target, Patch: fmt.Sprintf("- {op: add, path: %s, value: %q}", path, value)}
 	}
-	const kustomizer = "kustomize-controller"
+	const (
+		arguments  = "/spec/template/spec/containers/0/args/-"
+		kustomizer = "kustomize-controller"
+	)
 	return []kustomize.Patch{
-		patch("Deployment", "(kustomize|helm|notification|image-reflector|image-automation)-controller|source-watcher", operations(arguments, "--no-cross-namespace-refs=true")),
-		patch("Deployment", kustomizer, operations(arguments, "--no-remote-bases=true")),
-		patch("Deployment", "(kustomize|helm)-controller", operations(arguments, "--default-service-account="+account)),
-		patch(controllers.Kustomization, "", operations("/spec/serviceAccountName", kustomizer)),
+		add("Deployment", "(kustomize|helm|notification|image-reflector|image-automation)-controller|source-watcher", arguments, "--no-cross-namespace-refs=true"),
+		add("Deployment", kustomizer, arguments, "--no-remote-bases=true"),
+		add("Deployment", "(kustomize|helm)-controller", arguments, "--default-service-account="+account),
+		add(controllers.Kustomization, "", "/spec/serviceAccountName", kustomizer),
 	}
 }

@@ -18,6 +18,8 @@ import (
 // Installation describes what is installed.
 type Installation struct {
 	Set *manifests.Set
+	// Programs lists the names of the Deployments that run.
+	Programs []string
 	// Sync holds the source and the Kustomization of the cluster, which are not applied.
 	Sync []*unstructured.Unstructured
 	// Instance is the FluxInstance whose settings apply to Set and Sync, or nil.
@@ -41,12 +43,7 @@ func (i *Installation) Apply(ctx context.Context, client *kube.Client) ([]*unstr
 	if err := kube.Apply(ctx, client, objects); err != nil {
 		return nil, err
 	}
-	names := slices.Clone(i.Set.Components)
-	if i.OperatorCRDs != nil {
-		names = append(names, controllers.OperatorName)
-	}
-	slices.Sort(names)
-	waiter := &rollout.Waiter{Client: client, Namespace: i.Set.Namespace, Names: names}
+	waiter := &rollout.Waiter{Client: client, Namespace: i.Set.Namespace, Names: slices.Sorted(slices.Values(i.Programs))}
 	return objects, waiter.Wait(ctx)
 }
 

@@ -80,7 +80,7 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 		if o.when == remoteCluster && !controllers.IsRemote(object) || o.when == remoteInputs && strings.Contains(remoteInputs, "'"+kind+"'") {
 			break
 		}
-		return &Suspension{o.reason, o.when == "true" || o.resource == automations}
+		return &Suspension{o.reason, o.when == "true"}
 	}
 	return &Suspension{"suspended in its manifest", true}
 }

@@ -121,11 +121,16 @@ func evaluate(ctx context.Context, c *live.Cluster, send func(live.Snapshot)) {
 		}
 		began := c.Now()
 		s := c.Snapshot()
-		pause := evaluationPause
-		if !s.Loading() { // the first full list is not delayed by the evaluation of a part of it
-			pause = max(pause, evaluationShare*c.Now().Sub(began))
-		}
+		pause := pauseAfter(s.Loading(), c.Now().Sub(began))
 		send(s)
 		_ = web.Sleep(ctx, pause) // ends with ctx
 	}
+}
+
+// pauseAfter returns the time until the next evaluation. The evaluation of a part of the objects does not delay the first full list.
+func pauseAfter(loading bool, took time.Duration) time.Duration {
+	if loading {
+		return evaluationPause
+	}
+	return max(evaluationPause, evaluationShare*took)
 }
