@@ -117,6 +117,9 @@ type Object struct {
 	// InvalidLabels holds the keys of labels whose values are not strings. kustomize-controller removes
 	// all labels of such an object, and so does the build.
 	InvalidLabels []string
+	// Unset holds the names of variables in the object that have neither a value nor a default. It is empty if some values are
+	// not known here.
+	Unset []string
 	// Partial reports whether the data that a ResourceSet copies into the object is missing.
 	Partial bool
 	// Ahead reports whether the object is applied before a release and is not part of it, like the

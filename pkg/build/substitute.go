@@ -30,8 +30,8 @@ type variables struct {
 	strict  bool
 	// idle is set if there is nothing to substitute.
 	idle bool
-	// keep is set if variables without a value are kept.
-	keep bool
+	// lacking is set if some values are not known here, and keep if variables without a value are kept then.
+	lacking, keep bool
 	// unset is called for an object with variables without a value. It may be nil.
 	unset func(o *unstructured.Unstructured, names []string)
 }
@@ -97,7 +97,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 		case errors.Is(err, ErrNotFound) && reference.optional:
 			continue
 		case err != nil && ctx.Err() == nil && o.Missing != nil && o.Missing(wanted, err):
-			v.keep = o.KeepUnset
+			v.lacking, v.keep = true, o.KeepUnset
 			continue
 		case err != nil:
 			return &VariablesError{Object: wanted, Err: err}
@@ -160,7 +160,7 @@ func (v *variables) secretValues() []string {
 // become a number or a map.
 func (v *variables) substitute(o *Object) error {
 	const switched = toolkit + "/substitute"
-	if v.idle && v.unset == nil || o.GetLabels()[switched] == "disabled" || o.GetAnnotations()[switched] == "disabled" {
+	if v.idle && (v.unset == nil || !v.lacking) || o.GetLabels()[switched] == "disabled" || o.GetAnnotations()[switched] == "disabled" {
 		return nil
 	}
 	if text, err := json.Marshal(o.Object); err == nil && !bytes.Contains(text, []byte("${")) {
@@ -170,11 +170,15 @@ func (v *variables) substitute(o *Object) error {
 	if err != nil {
 		return err
 	}
-	if names := v.without(string(text)); v.unset != nil && len(names) > 0 {
+	names := v.without(string(text))
+	if v.unset != nil && len(names) > 0 {
 		v.unset(o.Unstructured, names)
 	}
 	if v.idle {
 		return nil
+	}
+	if !v.lacking {
+		o.Unset = names
 	}
 	content, err := v.evaluate(string(text))
 	if err != nil {

@@ -162,3 +162,13 @@ func EmbeddedVersions() []string {
 	}
 	return versions
 }
+
+// StrictSubstitutionGate is the feature gate of kustomize-controller for StrictSubstitution.
+const StrictSubstitutionGate = "StrictPostBuildSubstitutions"
+
+// StrictSubstitution reports whether the version of kustomize-controller with an image tag fails by default if a variable of
+// spec.postBuild has neither a value nor a default. The default changed in v1.9, see internal/features there.
+func StrictSubstitution(tag string) bool {
+	v, err := semver.NewVersion(tag)
+	return err == nil && (v.Major() > 1 || v.Minor() >= 9)
+}

@@ -56,7 +56,7 @@ func (p Path) Strings(o Object) []string {
 
 func lookup(o Object, field string) (any, bool) {
 	var cur any = o
-	for _, step := range strings.Split(field, ".") {
+	for step := range strings.SplitSeq(field, ".") {
 		name, index, indexed := cutIndex(step)
 		m, ok := cur.(map[string]any)
 		if !ok {

@@ -20,7 +20,10 @@ func FindCondition(o Object, typ string) (Condition, bool) {
 		if !ok {
 			continue
 		}
-		field := func(name string) string { return Path{name}.String(m) }
+		field := func(name string) string {
+			value, _ := m[name].(string)
+			return value
+		}
 		if strings.EqualFold(field("type"), typ) {
 			return Condition{
 				Type: field("type"), Status: field("status"), Reason: field("reason"), Message: field("message"),

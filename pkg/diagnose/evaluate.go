@@ -244,6 +244,13 @@ func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, b
 	return controllers.ID{}, false
 }
 
+// passes reports whether a suspended object passes health checks: its controller has reconciled its current generation before.
+// flux suspend changes the generation.
+func (e *evaluation) passes(t controllers.ID) bool {
+	k, o := observe.KindOf(t), e.snapshot.Objects[t]
+	return k.Suspension.Is(o) && (!k.HasConditions() || controllers.Observed(o) && k.Ready(o).Status != "False")
+}
+
 // unhealthy returns the Flux object whose health keeps an object from being ready: one that its failed health check lists, or
 // one that is not ready while the check runs.
 func (e *evaluation) unhealthy(t controllers.ID, f rules.Finding) (controllers.ID, bool) {
@@ -255,7 +262,7 @@ func (e *evaluation) unhealthy(t controllers.ID, f rules.Finding) (controllers.I
 		is := func(o failure.ObjectStatus) bool {
 			return o.Kind == edge.To.Kind && o.Name == edge.To.Name && (o.Namespace == "" || o.Namespace == edge.To.Namespace)
 		}
-		if edge.Relation != "health" || f.Code == "health" && !slices.ContainsFunc(named, is) {
+		if edge.Relation != "health" || f.Code == "health" && !slices.ContainsFunc(named, is) || f.Code == "progressing" && e.passes(edge.To) {
 			continue
 		}
 		if f, _ := e.of(edge.To); f != nil {

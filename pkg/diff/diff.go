@@ -149,6 +149,8 @@ type Change struct {
 	// Moved is the previous owner of an object that moves here from another owner, or the new owner of an object that is
 	// skipped because it moves there.
 	Moved *controllers.VersionedID `json:"-"`
+	// Unset holds the names of variables without a value that the object has gained.
+	Unset []string `json:"-"`
 	// Notes holds additional information, such as values that cannot be decrypted here.
 	Notes []string `json:"notes,omitempty"`
 	// File defines the object in the repository, or the HelmRelease that installs it, with the line of its first change, or

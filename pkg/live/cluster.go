@@ -52,10 +52,22 @@ type Source struct {
 	Err   error
 }
 
-// feed holds the objects of a source.
+// feed holds the objects of a source, each as a row without problems.
 type feed struct {
 	Source
-	objects map[controllers.ID]controllers.Object
+	// known reports whether the diagnosis knows the kind.
+	known bool
+	rows  map[controllers.ID]*Row
+}
+
+// keep adds or replaces an object. The caller holds the lock.
+func (f *feed) keep(o controllers.Object) {
+	slim(o)
+	row := rowOf(&f.Kind, o)
+	if !f.known {
+		row.extend()
+	}
+	f.rows[row.ID] = row
 }
 
 // Cluster holds the objects of a cluster.
@@ -91,8 +103,9 @@ func (c *Cluster) add(kinds []controllers.Kind) []*feed {
 	}
 	before := len(c.feeds)
 	for _, k := range kinds {
+		_, known := controllers.KindOf(k.Group, k.Kind)
 		for _, namespace := range namespaces {
-			c.feeds = append(c.feeds, &feed{Source{Kind: k, Namespace: namespace, Access: Loading, Since: c.Now()}, map[controllers.ID]controllers.Object{}})
+			c.feeds = append(c.feeds, &feed{Source{Kind: k, Namespace: namespace, Access: Loading, Since: c.Now()}, known, map[controllers.ID]*Row{}})
 		}
 	}
 	return c.feeds[before:]
@@ -213,10 +226,9 @@ func (c *Cluster) put(f *feed, objects []controllers.Object, err error) {
 	default:
 		access = Unread
 	}
-	clear(f.objects)
+	clear(f.rows)
 	for _, o := range objects {
-		slim(o)
-		f.objects[controllers.IDOf(o)] = o
+		f.keep(o)
 	}
 	c.set(f, access, err)
 }
@@ -231,11 +243,10 @@ func slim(o controllers.Object) {
 func (c *Cluster) change(f *feed, e kube.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id := controllers.IDOf(e.Object); e.Deleted {
-		delete(f.objects, id)
+	if e.Deleted {
+		delete(f.rows, controllers.IDOf(e.Object))
 	} else {
-		slim(e.Object)
-		f.objects[id] = e.Object
+		f.keep(e.Object)
 	}
 	c.signal()
 }
@@ -327,22 +338,20 @@ func (c *Cluster) Snapshot() Snapshot {
 		s.Unextended = c.unextended
 	}
 	var objects []controllers.Object
-	var extensions []Row
+	var rows []Row
 	for _, f := range c.feeds {
 		s.Sources = append(s.Sources, f.Source)
-		_, known := controllers.KindOf(f.Kind.Group, f.Kind.Kind)
-		for _, o := range f.objects {
-			if known {
-				objects = append(objects, o)
-			} else {
-				extensions = append(extensions, extensionRow(f.Kind, o))
+		for _, row := range f.rows {
+			rows = append(rows, *row)
+			if f.known {
+				objects = append(objects, row.Object)
 			}
 		}
 	}
 	c.mu.Unlock()
 	d := c.Diagnoser
 	d.Now = s.At
-	s.Rows = arrange(objects, extensions, d.Given(objects, s.Controllers, s.hidden))
+	s.Rows = arrange(rows, d.Given(objects, s.Controllers, s.hidden))
 	for i := range s.Rows {
 		s.Rows[i].Cluster = c.Name
 		s.Counts[s.Rows[i].State]++

@@ -154,8 +154,8 @@ func TestLostConnection(t *testing.T) {
 			t.Errorf("%s %v", f.Access, summary(c.Snapshot()))
 		}
 		c.put(f, nil, context.DeadlineExceeded)
-		if f.Access != Lost || len(f.objects) != 1 {
-			t.Errorf("%s %v", f.Access, f.objects)
+		if f.Access != Lost || len(f.rows) != 1 {
+			t.Errorf("%s %v", f.Access, f.rows)
 		}
 		c.connect(f, true)
 		if f.Access != Current {

@@ -11,7 +11,7 @@ func TestFilter(t *testing.T) {
 	t.Parallel()
 	o := object("HelmRelease", "web-app", "False", "InstallFailed", "timeout waiting", 2*time.Hour, map[string]any{"suspend": true})
 	k, _ := controllers.FindKind("HelmRelease")
-	row := Row{Key: Key{Cluster: "prod-eu", ID: k.IDOf(o)}, Kind: k, Object: o, State: Suspended, Suspended: true, Message: "timeout waiting", Created: clock().Add(-2 * time.Hour)}
+	row := Row{Key: Key{Cluster: "prod-eu", ID: k.IDOf(o)}, Kind: &k, Object: o, State: Suspended, Suspended: true, Message: "timeout waiting", Created: clock().Add(-2 * time.Hour)}
 	for text, want := range map[string]bool{
 		"":                                 true,
 		"web":                              true,

@@ -5,6 +5,7 @@ package live
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,10 +28,12 @@ const (
 	Ready       State = "Ready"
 )
 
-// States returns all states in the order of the list.
-func States() []State { return []State{Failed, Waiting, Reconciling, Suspended, Ready} }
+var states = []State{Failed, Waiting, Reconciling, Suspended, Ready}
 
-func (s State) order() int { return slices.Index(States(), s) }
+// States returns all states in the order of the list.
+func States() []State { return slices.Clone(states) }
+
+func (s State) order() int { return slices.Index(states, s) }
 
 // Key identifies an object in a list. Cluster is "" in the list of one cluster.
 type Key struct {
@@ -49,7 +52,8 @@ func (k Key) String() string {
 // Row is an object of the list.
 type Row struct {
 	Key
-	Kind controllers.Kind
+	// Kind is the catalog entry of the kind, which all rows of the kind share. It is empty if the kind is not in the catalog.
+	Kind *controllers.Kind
 	// Object is nil for a root cause that is not a Flux object or does not exist.
 	Object  controllers.Object
 	State   State
@@ -65,28 +69,28 @@ type Row struct {
 	Created  time.Time
 	// Suspended is set if the object is suspended, in any state.
 	Suspended bool
+
+	group int // the position of the group of rows that belong together
 }
 
-// extensionRow returns the row of an object of a project that extends Flux. Its state is that of its Ready condition.
-func extensionRow(k controllers.Kind, o controllers.Object) Row {
-	row := rowOf(k, o)
-	if c, reported := controllers.FindCondition(o, "Ready"); row.State == Ready && c.Status == "False" {
+// extend sets the state of an object of a project that extends Flux to that of its Ready condition.
+func (row *Row) extend() {
+	if c, reported := controllers.FindCondition(row.Object, "Ready"); row.State == Ready && c.Status == "False" {
 		row.State, row.Fixes = Failed, []string{rules.Kubectl(row.ID, "describe")}
 	} else if row.State == Ready && (!reported || c.Status != "True") {
 		row.State = Reconciling
 	}
-	return row
 }
 
 // rowOf returns the row of an object without problems.
-func rowOf(k controllers.Kind, o controllers.Object) Row {
+func rowOf(k *controllers.Kind, o controllers.Object) *Row {
 	id := controllers.IDOf(o)
-	ready := rules.Readiness(k, o)
-	row := Row{
+	ready := rules.Readiness(*k, o)
+	row := &Row{
 		Key: Key{ID: id}, Kind: k, Object: o, State: Ready, Message: failure.OneLine(controllers.Shorten(ready.Message)),
 		Created: rules.Moment(controllers.Path{"metadata.creationTimestamp"}.String(o)), Suspended: k.Suspension.Is(o),
 	}
-	if path, ok := reconcile.RevisionPath(k); ok {
+	if path, ok := reconcile.RevisionPath(*k); ok {
 		row.Revision = controllers.Shorten(path.String(o))
 	}
 	if row.Suspended {
@@ -96,17 +100,12 @@ func rowOf(k controllers.Kind, o controllers.Object) Row {
 	return row
 }
 
-// arrange returns a row for each object and for each other root cause, in addition to the rows of extensions. The objects that a root cause
-// blocks follow it.
-func arrange(objects []controllers.Object, extensions []Row, r diagnose.Result) []Row {
-	rows := make(map[controllers.ID]*Row, len(objects)+len(extensions))
-	for _, row := range extensions {
-		rows[row.ID] = &row
-	}
-	for _, o := range objects {
-		k, _ := controllers.IDOf(o).Flux()
-		row := rowOf(k, o)
-		rows[row.ID] = &row
+// arrange sets the states of rows with problems, adds a row for each other root cause, and sorts the rows: the objects that a root
+// cause blocks follow it.
+func arrange(objects []Row, r diagnose.Result) []Row {
+	rows := make(map[controllers.ID]*Row, len(objects))
+	for i := range objects {
+		rows[objects[i].ID] = &objects[i]
 	}
 	rank := map[controllers.ID]int{}
 	take := func(causes []diagnose.Cause, state State) {
@@ -116,7 +115,7 @@ func arrange(objects []controllers.Object, extensions []Row, r diagnose.Result) 
 			row := rows[id]
 			if row == nil {
 				k, _ := id.Flux()
-				row = &Row{Key: Key{ID: id}, Kind: k}
+				row = &Row{Key: Key{ID: id}, Kind: &k}
 				rows[id] = row
 			}
 			if row.Root == id {
@@ -134,19 +133,22 @@ func arrange(objects []controllers.Object, extensions []Row, r diagnose.Result) 
 	}
 	take(r.Causes, Failed)
 	take(r.Progress, Reconciling)
-	all := make([]Row, 0, len(rows))
 	for _, row := range rows {
+		if row.group = len(rank) + row.State.order(); row.Root != (controllers.ID{}) {
+			row.group = rank[row.Root]
+		}
+	}
+	all := make([]Row, 0, len(rows))
+	for _, row := range slices.SortedFunc(maps.Values(rows), compare) {
 		all = append(all, *row)
 	}
-	group := func(row Row) int {
-		if row.Root == (controllers.ID{}) {
-			return len(rank) + row.State.order()
-		}
-		return rank[row.Root]
-	}
-	slices.SortFunc(all, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.State.order(), b.State.order()),
-			cmp.Compare(b.Blocks, a.Blocks), a.ID.Compare(b.ID))
-	})
 	return all
+}
+
+// compare returns the order of rows: root causes, the objects that they block, and other objects, by state.
+func compare(a, b *Row) int {
+	if a.group != b.group {
+		return cmp.Compare(a.group, b.group)
+	}
+	return cmp.Or(cmp.Compare(a.State.order(), b.State.order()), cmp.Compare(b.Blocks, a.Blocks), a.ID.Compare(b.ID))
 }

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // unset is a variable of an object that has neither a value nor a default.
@@ -53,16 +55,44 @@ func fieldWith(value any, text, at string) string {
 	return ""
 }
 
+// strict reports whether kustomize-controller of the cluster fails if a variable has neither a value nor a default. A version
+// that the repository does not determine counts as lenient.
+func (c *cluster) strict() bool {
+	const kustomize = "kustomize-controller"
+	if o := c.byRef[controllers.ID{Group: "apps", Kind: "Deployment", Namespace: c.Namespace, Name: kustomize}]; o != nil {
+		containers, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			fields, _ := container.(map[string]any)
+			if image := (controllers.Path{"image"}).String(fields); strings.Contains(image, kustomize) {
+				return controllers.StrictSubstitution(controllers.ImageTag(image)) && !lenient(container)
+			}
+		}
+	}
+	instance := repository.Instance(c.graph)
+	d, known := controllers.FindDistribution(c.FluxVersion)
+	return known && (instance != nil || !c.Assumed) && controllers.StrictSubstitution(d.Tags[kustomize]) && !lenient(instance)
+}
+
+// lenient reports whether a container or the patches of a FluxInstance disable the feature gate.
+func lenient(o any) bool {
+	encoded, err := json.Marshal(o)
+	return err == nil && strings.Contains(string(encoded), controllers.StrictSubstitutionGate+"=false")
+}
+
 // variables reports variables without a value, unless they may come from a ConfigMap or Secret that
 // is not in Git.
 func (c *cluster) variables() {
+	severity, message := Warning, "the variable ${%s} has neither a value nor a default"
+	if len(c.order) > 0 && c.strict() {
+		severity, message = Invalid, message+", which kustomize-controller rejects since version 1.9"
+	}
 	for _, u := range c.order {
 		o := c.byRef[u.object]
 		if o == nil || len(c.graph.Lacking(controllers.IDOf(o.side.Owner.Object))) > 0 {
 			continue
 		}
 		c.add(o, Finding{
-			Severity: Warning, Rule: RuleVariable, Field: c.unset[u], Message: fmt.Sprintf("the variable ${%s} has neither a value nor a default", u.name),
+			Severity: severity, Rule: RuleVariable, Field: c.unset[u], Message: fmt.Sprintf(message, u.name),
 			Fix: fmt.Sprintf("define it in spec.postBuild of %s, or escape it as $${%s}", controllers.IDOf(o.side.Owner.Object), u.name),
 		})
 	}

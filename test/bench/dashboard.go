@@ -27,6 +27,7 @@ const (
 	changesPerSecond                  = 50
 	dashboardMemory, dashboardIdle    = 150, 10
 	dashboardFirst, dashboardResponse = time.Second, 50 * time.Millisecond
+	dashboardLines                    = 40
 )
 
 // dashboard measures flux ui: the time until all objects are listed, and memory, CPU time and key latency, without changes
@@ -64,12 +65,13 @@ func soak(ctx context.Context, b *bench, seeder *seeder, objects int, during tim
 	cmd := exec.CommandContext(ctx, tool("flux"), "ui")
 	cmd.Env = b.env
 	begun := time.Now()
-	terminal, err := testterminal.StartFull(cmd, 120, 40)
+	terminal, err := testterminal.StartFull(cmd, 120, dashboardLines)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, terminal.Type("q"), terminal.Wait()) }()
-	shows := func(screen string) bool {
+	shows := func() bool {
+		screen, _ := terminal.Full()
 		return strings.Contains(screen, strconv.Itoa(objects)+" resources") && strings.Contains(screen, "live\n")
 	}
 	if err := awaitScreen(ctx, terminal, shows); err != nil {
@@ -111,17 +113,17 @@ func (u usage) print(title string, processor float64) {
 		u.memory, dashboardMemory, u.processor, limit, ms(u.responses[n/2]), ms(u.responses[n*99/100]), dashboardResponse.Milliseconds())
 }
 
-// watchKeys presses a key twice per second, and waits until the screen changes.
+// watchKeys moves the cursor twice per second, and waits until the screen shows it in another line.
 func watchKeys(ctx context.Context, terminal *testterminal.Terminal, during time.Duration) (usage, error) {
 	var u usage
 	began, before := time.Now(), processorTime(terminal.Cmd.Process.Pid)
 	for i := 0; time.Since(began) < during; i++ {
-		written := len(terminal.Raw())
+		line := cursor(terminal)
 		pressed := time.Now()
 		if err := terminal.Type([]string{"j", "k"}[i%2]); err != nil {
 			return u, err
 		}
-		if err := awaitScreen(ctx, terminal, func(string) bool { return len(terminal.Raw()) > written }); err != nil {
+		if err := awaitScreen(ctx, terminal, func() bool { return cursor(terminal) != line }); err != nil {
 			return u, err
 		}
 		u.responses = append(u.responses, time.Since(pressed))
@@ -136,17 +138,27 @@ func watchKeys(ctx context.Context, terminal *testterminal.Terminal, during time
 	return u, nil
 }
 
+// cursor returns the line of the selected row, or -1. It is called often, so it reads one column only.
+func cursor(terminal *testterminal.Terminal) int {
+	for y := range dashboardLines {
+		if terminal.Style(0, y).Reverse {
+			return y
+		}
+	}
+	return -1
+}
+
 // awaitScreen waits until the screen satisfies a condition.
-func awaitScreen(ctx context.Context, terminal *testterminal.Terminal, satisfies func(string) bool) error {
+func awaitScreen(ctx context.Context, terminal *testterminal.Terminal, satisfies func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, testlimit.Wait)
 	defer cancel()
 	for {
-		screen, _ := terminal.Full()
-		if satisfies(screen) {
+		if satisfies() {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
+			screen, _ := terminal.Full()
 			return fmt.Errorf("the dashboard shows:\n%s: %w", screen, context.Cause(ctx))
 		case <-time.After(time.Millisecond):
 		}

@@ -168,7 +168,7 @@ var charts = []string{"--map=oci://registry.example.com/charts=charts", "--map=h
 
 func TestRepositories(t *testing.T) {
 	t.Parallel()
-	testRepositories(t, map[string]func(*shell){"helm": testHelm, "upgrade": testUpgrade, "operator": testOperator})
+	testRepositories(t, map[string]func(*shell){"helm": testHelm, "upgrade": testUpgrade, "operator": testOperator, "suspended": testSuspended})
 }
 
 func TestNightlyRepositories(t *testing.T) {
@@ -176,7 +176,7 @@ func TestNightlyRepositories(t *testing.T) {
 	testRepositories(t, map[string]func(*shell){
 		"monitoring": testMonitoring, "tenancy": testTenancy, "secrets": testSecrets, "conflicts": testConflicts,
 		"immutable": testImmutable, "crd": testCRD, "interrupted": testInterrupted, "decryption": testDecryption,
-		"timeout": testTimeout, "instance": testInstance, "pgp": testPGP,
+		"timeout": testTimeout, "instance": testInstance, "pgp": testPGP, "suspendedmanifest": testSuspendedManifest,
 	})
 }
 

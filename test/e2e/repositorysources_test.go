@@ -169,3 +169,52 @@ spec: {interval: 1h, path: ./deploy, prune: true, sourceRef: {kind: GitRepositor
 `)
 	return server.Close
 }
+
+// waiting has an ImageUpdateAutomation and a Kustomization for another cluster, which the sandbox suspends, and Kustomizations
+// that wait for them.
+var waiting = map[string]string{
+	"clusters/demo/waiting.yaml": waitingFor("images", "wait: true") + waitingFor("remote", "kubeConfig: {secretRef: {name: remote}}") +
+		waitingFor("dependent", "dependsOn: [{name: remote}]"),
+	"images/automation.yaml": `apiVersion: image.toolkit.fluxcd.io/v1
+kind: ImageUpdateAutomation
+metadata: {name: images, namespace: default}
+spec:
+  interval: 1h
+  sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}
+  git: {commit: {author: {email: flux@example.com, name: flux}}}
+`,
+	"remote/config.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: remote, namespace: default}\n",
+	"dependent/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: dependent, namespace: default}\n",
+}
+
+// waitingFor returns a Kustomization with another field.
+func waitingFor(name, field string) string {
+	return "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: " + name + ", namespace: flux-system}\n" +
+		"spec:\n  interval: 1h\n  timeout: 5s\n  path: ./" + name + "\n  prune: true\n  sourceRef: {kind: GitRepository, name: flux-system}\n  " + field + "\n"
+}
+
+// writeWaiting writes a repository with the image controllers.
+func writeWaiting(sh *shell) string {
+	dir := writeFleet(sh, waiting)
+	writeFile(sh.t, dir, "clusters/demo/flux-system/gotk-components.yaml",
+		sh.run("flux", "install", "--version=2.9", "--components-extra=image-reflector-controller,image-automation-controller", "--export"))
+	return dir
+}
+
+// testSuspended checks that objects do not wait for those that the sandbox suspends.
+func testSuspended(sh *shell) {
+	r, stdout := runTest(sh, writeWaiting(sh), 2)
+	if r.order("Kustomization", "images") == 0 || r.order("Kustomization", "dependent") == 0 || len(r.Causes) > 0 || len(r.NotTested) != 2 {
+		sh.t.Errorf("%+v\n%s", r.Causes, stdout)
+	}
+}
+
+// testSuspendedManifest checks that objects wait for those that their manifests suspend.
+func testSuspendedManifest(sh *shell) {
+	dir := writeWaiting(sh)
+	writeFile(sh.t, dir, "images/automation.yaml", waiting["images/automation.yaml"]+"  suspend: true\n")
+	r, stdout := runTest(sh, dir, 1)
+	if len(r.Causes) != 1 || r.Causes[0].Object.Kind != "ImageUpdateAutomation" || !strings.HasPrefix(r.Causes[0].Message, "it is suspended by its manifest") {
+		sh.t.Errorf("%+v\n%s", r.Causes, stdout)
+	}
+}

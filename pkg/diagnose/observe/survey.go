@@ -96,7 +96,7 @@ func (s *Snapshot) mayLag(k controllers.Kind, o controllers.Object) bool {
 	if len(k.Attempts) == 0 {
 		return len(k.AllRefs()) > 0
 	}
-	for _, up := range tree.Awaited(k, o) {
+	for _, up := range k.Upstream(o) {
 		source := KindOf(up)
 		if source.Family != "source" {
 			continue

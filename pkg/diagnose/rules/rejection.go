@@ -176,11 +176,15 @@ func serve(s Subject) []string {
 	case slices.Contains(s.Live.Served, s.failure.Version):
 		return nil // the CRD has been installed since
 	case slices.Contains(controllers.Groups(), group):
-		folder := "<folder>"
+		directory := "<directory>"
 		if i := strings.LastIndexByte(s.Live.File, '/'); i > 0 {
-			folder = hint.Quote(s.Live.File[:i])
+			directory = hint.Quote(s.Live.File[:i])
 		}
-		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the Flux component that serves it; to list the installed components: flux check"}
+		rewrite := "in a clone of the source, rewrite the API versions: flux migrate -f " + directory
+		if k, _ := controllers.KindOf(group, s.failure.Named.Kind); len(s.Live.Served) == 0 && s.failure.Version == k.APIVersion() {
+			return []string{"install " + k.Controller + ", which reconciles it; to list the installed components: flux check", "or, if it is installed, " + rewrite}
+		}
+		return []string{rewrite, "or install the Flux component that serves it; to list the installed components: flux check"}
 	case len(s.Live.Served) > 0:
 		return []string{fmt.Sprintf("set apiVersion of %s to %s%s: the cluster serves no other version", s.failure.Named.Kind, strings.Join(s.Live.Served, " or "), inFile(s))}
 	case len(s.Live.Providers) > 0:

@@ -276,3 +276,15 @@ func TestLockedReleaseIsNotForced(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestMissingComponent checks that a kind of Flux in its current version requires its controller, and an older version a migration.
+func TestMissingComponent(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"v1": "install image-automation-controller, ", "v1alpha1": "in a clone of the source, rewrite the API versions: "} {
+		message := `ImageUpdateAutomation/apps/images dry-run failed: no matches for kind "ImageUpdateAutomation" in version "image.toolkit.fluxcd.io/` + version + `"`
+		found, _ := failing(t, "Kustomization", "ReconciliationFailed", message, "").Status()
+		if fixes := found.Remedies(); found.Code != "api-missing" || len(fixes) == 0 || !strings.HasPrefix(fixes[0], want) {
+			t.Errorf("%s: %s: %q", version, found.Code, fixes)
+		}
+	}
+}

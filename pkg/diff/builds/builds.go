@@ -172,6 +172,11 @@ type between struct {
 
 func (c *between) desired(ref controllers.VersionedID, old build.Object, was bool, o build.Object, note string) diff.Change {
 	change := diff.Change{Object: ref, Action: diff.Created}
+	for _, name := range o.Unset {
+		if !slices.Contains(old.Unset, name) {
+			change.Unset = append(change.Unset, name)
+		}
+	}
 	if note != "" {
 		change.Notes = []string{note}
 	}
@@ -194,7 +199,7 @@ func (c *between) desired(ref controllers.VersionedID, old build.Object, was boo
 	switch {
 	case len(unstable) > 0 && apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
 		return diff.Change{Object: ref, Action: diff.Unstable, Notes: change.Notes}
-	case apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
+	case len(change.Unset) == 0 && apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
 		return diff.Change{Object: ref, Action: diff.Unchanged}
 	case c.policies && policy.Marked(o.Object, "ssa", "IfNotPresent"):
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: policy.IfNotPresent}
@@ -272,7 +277,7 @@ func (c *between) finish(change diff.Change, old, young build.Object) diff.Chang
 		change.Notes = append(change.Notes, "encrypted: the file changed; no key available to decrypt the values")
 	case encrypted && change.Action != diff.Pruned:
 		change.Notes = append(change.Notes, "encrypted: no key available to decrypt the values")
-	case change.Action == diff.Changed && len(change.Fields) == 0 && len(diff.Fields(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(young.Object)))) == 0:
+	case change.Action == diff.Changed && len(change.Unset) == 0 && len(change.Fields) == 0 && len(diff.Fields(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(young.Object)))) == 0:
 		return diff.Change{Object: change.Object, Action: diff.Unchanged}
 	}
 	change.Images = diff.ImagesOf(diff.Content(before), diff.Content(after))

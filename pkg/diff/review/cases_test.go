@@ -21,6 +21,10 @@ func flux(kind, version, spec string) string {
 	return one(kind, version, named+"spec: {"+spec+"}\n")
 }
 
+func configMap(value string) string {
+	return one("ConfigMap", "v1", named+"data: {a: '"+value+"'}")
+}
+
 func kustomization(spec string) string {
 	return flux("Kustomization", "kustomize.toolkit.fluxcd.io/v1", spec)
 }
@@ -45,6 +49,9 @@ var none = []string{}
 
 // cases has each rule with near misses.
 var cases = map[string]reviewCase{
+	"variable without a value":         {configMap("a"), configMap("${unset}"), []string{"unset-variable: unset"}},
+	"variable that had no value":       {configMap("${unset}"), configMap("${unset}-b"), none},
+	"variable that has a value now":    {configMap("${unset}"), configMap("a"), none},
 	"namespace removed":                {one("Namespace", "v1", "metadata: {name: a}"), "", []string{"namespace-removal", "prune"}},
 	"another Namespace removed":        {one("Namespace", "example.com/v1", "metadata: {name: a}"), "", []string{"prune"}},
 	"namespace added":                  {"", one("Namespace", "v1", "metadata: {name: a}"), none},

@@ -45,7 +45,11 @@ func compared(t testing.TB, owner, before, after string) []*diff.Result {
 	side := func(text string) *repository.Rendering {
 		s := &repository.Rendering{Owner: object(t, owner), Build: &build.Result{}}
 		if o := object(t, text); o != nil {
-			s.Build.Objects = []build.Object{{Unstructured: o}}
+			built := build.Object{Unstructured: o}
+			if strings.Contains(text, "${unset}") {
+				built.Unset = []string{"unset"}
+			}
+			s.Build.Objects = []build.Object{built}
 		}
 		return s
 	}

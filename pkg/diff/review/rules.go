@@ -48,6 +48,12 @@ var rules = []Rule{
 		find:        marked(diff.DangerLost),
 	},
 	{
+		ID: "unset-variable", Effect: "has a variable without a value, which Flux 2.9 and later reject",
+		Explanation: "kustomize-controller applies no object of the Kustomization, unless its feature gate " +
+			controllers.StrictSubstitutionGate + " is disabled. Set the variable in spec.postBuild, give it a default, or escape it as $${NAME}.",
+		find: func(c change) []string { return c.Unset },
+	},
+	{
 		ID: "scaled-to-zero", Effect: "is scaled to zero replicas",
 		Explanation: "The workload stops.",
 		find:        scaledToZero,

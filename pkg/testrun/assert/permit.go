@@ -52,7 +52,7 @@ func (r *Runner) permitOne(ctx context.Context, resource kube.Resource, k contro
 		}
 		// If this fails, the automation remains suspended, and the assertion fails.
 		_, _ = r.Client.MergePatch(ctx, resource, controllers.Namespace(o), controllers.Name(o), map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{policy.PushAnnotation: r.Permission}}, "spec": map[string]any{"suspend": false},
+			"metadata": map[string]any{"annotations": map[string]any{policy.PushAnnotation: r.Permission, policy.SuspendAnnotation: nil}}, "spec": map[string]any{"suspend": false},
 		})
 	}
 }

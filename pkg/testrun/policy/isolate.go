@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -59,6 +60,9 @@ const (
 	appliesElsewhere = "applies to another cluster, which is not part of the temporary sandbox"
 )
 
+// SuspendAnnotation marks the objects that the policies suspend, unlike those that their manifests suspend.
+const SuspendAnnotation = "test.fluxkit.dev/suspended"
+
 // Suspension is the reason why an object is suspended.
 type Suspension struct {
 	// Reason is "" for an object that does not need to be reported.
@@ -72,15 +76,12 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 	if !k.Suspension.Is(object) {
 		return nil
 	}
-	for _, o := range outward {
-		if o.resource != k.Resource || o.group != k.Group {
-			continue
+	if controllers.Annotation(object, SuspendAnnotation) != "" {
+		for _, o := range outward {
+			if o.resource == k.Resource && o.group == k.Group {
+				return &Suspension{o.reason, o.when == "true"}
+			}
 		}
-		kind := controllers.Path{"spec.type"}.String(object)
-		if o.when == remoteCluster && !controllers.IsRemote(object) || o.when == remoteInputs && strings.Contains(remoteInputs, "'"+kind+"'") {
-			break
-		}
-		return &Suspension{o.reason, o.when == "true"}
 	}
 	return &Suspension{"suspended in its manifest", true}
 }
@@ -147,9 +148,9 @@ func (i Isolation) policies() []*unstructured.Unstructured {
 				o.when = i.Received.unpermitted()
 			}
 		}
-		patch := `[JSONPatch{op: "add", path: "/spec/suspend", value: true}]`
+		patch, suspended := annotate(marked)+` + [JSONPatch{op: "add", path: "/spec/suspend", value: true}]`, "has(object.spec.suspend) && object.spec.suspend"
 		if o.group == controllers.OperatorGroup {
-			patch = disable
+			patch, suspended = annotate(disabled), annotated(disabledAnnotation, disabled[disabledAnnotation])
 		}
 		if o.resource == fluxInstances {
 			patch += unsent
@@ -162,19 +163,38 @@ func (i Isolation) policies() []*unstructured.Unstructured {
 				o.when += " && !(" + Is(id) + ")"
 			}
 		}
-		objects = append(objects, mutation("suspend-"+o.resource, o.group, o.resource, o.when, patch)...)
+		objects = append(objects, mutation("suspend-"+o.resource, o.group, o.resource, o.when+" && !("+suspended+")", patch)...)
 	}
 	return objects
 }
 
 const (
-	// disable suspends an object of flux-operator.
-	disable = `(has(object.metadata.annotations) ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]) + ` +
-		`[JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey("fluxcd.controlplane.io/reconcile"), value: "disabled"}]`
+	// disabledAnnotation suspends an object of flux-operator.
+	disabledAnnotation = controllers.OperatorGroup + "/reconcile"
 	// unsent makes flux-operator send no events. If a FluxInstance has the component notification-controller, the operator
 	// sends events to its domain name, and waits 15 seconds because the name is unknown in the sandbox.
 	unsent = ` + [JSONPatch{op: "add", path: "/spec/components", value: ["source-controller"]}]`
 )
+
+// The annotations of suspended objects of Flux and of flux-operator.
+var (
+	marked   = map[string]string{SuspendAnnotation: "true"}
+	disabled = map[string]string{SuspendAnnotation: "true", disabledAnnotation: "disabled"}
+)
+
+// annotate returns a patch that sets annotations.
+func annotate(annotations map[string]string) string {
+	patch := `(has(object.metadata.annotations) ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}])`
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		patch += fmt.Sprintf(` + [JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey(%q), value: %q}]`, key, annotations[key])
+	}
+	return patch
+}
+
+// annotated returns the CEL expression that is true for objects with a value of an annotation.
+func annotated(key, value string) string {
+	return fmt.Sprintf("has(object.metadata.annotations) && %q in object.metadata.annotations && object.metadata.annotations[%[1]q] == %q", key, value)
+}
 
 // references lists the fields of spec.ref.
 var references = []string{"branch", "tag", "semver", "name", "commit"}
@@ -280,7 +300,26 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 		}
 		return failed != nil || err == nil && k.Suspension.Is(o)
 	})
-	return errors.Join(failed, err)
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
+	return waitTyped(ctx, client)
+}
+
+// waitTyped waits until the API server knows the schemas of all kinds with policies, which it reads some seconds after the CRDs
+// are established. Until then, it rejects the objects as unavailable.
+func waitTyped(ctx context.Context, client *kube.Client) error {
+	for _, o := range outward {
+		i := slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Group == o.group && k.Resource == o.resource })
+		k := controllers.Known[i]
+		probe := controllers.Object{"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": map[string]any{"name": Name, "namespace": "default"}}
+		// A kind that is not installed is not found, and the probe is invalid.
+		err := Await(ctx, client, kube.Of(k), probe, func(_ controllers.Object, err error) bool { return !apierrors.IsServiceUnavailable(err) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // probePause is the time between two admission probes.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"testing"
@@ -35,29 +36,30 @@ func TestAddressPattern(t *testing.T) {
 // TestSuspensionOf checks which objects are suspended by the run, and whether that is intended.
 func TestSuspensionOf(t *testing.T) {
 	t.Parallel()
-	disabled := map[string]any{"annotations": map[string]any{controllers.OperatorGroup + "/reconcile": "disabled"}}
-	suspended := func(spec map[string]any) controllers.Object {
-		spec["suspend"] = true
-		return controllers.Object{"spec": spec}
+	suspended := func(by map[string]any) controllers.Object {
+		return controllers.Object{"metadata": map[string]any{"annotations": by}, "spec": map[string]any{"suspend": true}}
 	}
-	provider := func(kind string) controllers.Object {
-		return controllers.Object{"metadata": disabled, "spec": map[string]any{"type": kind}}
+	disabled := func(by map[string]any) controllers.Object {
+		by[disabledAnnotation] = "disabled"
+		return controllers.Object{"metadata": map[string]any{"annotations": by}, "spec": map[string]any{}}
 	}
+	policy := map[string]any{SuspendAnnotation: "true"}
 	manifest := &Suspension{"suspended in its manifest", true}
 	for _, c := range []struct {
 		kind   string
 		object controllers.Object
 		want   *Suspension
 	}{
-		{"Alert", suspended(map[string]any{}), &Suspension{"suspended in the temporary sandbox: nothing is sent", true}},
-		{"ImageUpdateAutomation", suspended(map[string]any{}), &Suspension{"suspended in the temporary sandbox: nothing is pushed", true}},
-		{"Kustomization", suspended(map[string]any{"kubeConfig": map[string]any{}}), &Suspension{appliesElsewhere, false}},
-		{"Kustomization", suspended(map[string]any{}), manifest},
+		{"Alert", suspended(policy), &Suspension{"suspended in the temporary sandbox: nothing is sent", true}},
+		{"ImageUpdateAutomation", suspended(policy), &Suspension{"suspended in the temporary sandbox: nothing is pushed", true}},
+		{"ImageUpdateAutomation", suspended(nil), manifest},
+		{"Kustomization", suspended(policy), &Suspension{appliesElsewhere, false}},
+		{"Kustomization", suspended(nil), manifest},
 		{"Kustomization", controllers.Object{"spec": map[string]any{}}, nil},
-		{controllers.InputProvider, provider("GitHubBranch"), &Suspension{"its inputs are not in the cluster: set them with --inputs", false}},
-		{controllers.InputProvider, provider("Static"), manifest},
+		{controllers.InputProvider, disabled(maps.Clone(policy)), &Suspension{"its inputs are not in the cluster: set them with --inputs", false}},
+		{controllers.InputProvider, disabled(map[string]any{}), manifest},
 		{controllers.InputProvider, controllers.Object{"spec": map[string]any{"type": "GitHubBranch"}}, nil},
-		{controllers.ResourceSet, controllers.Object{"metadata": disabled}, manifest},
+		{controllers.ResourceSet, disabled(map[string]any{}), manifest},
 	} {
 		i := slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Kind == c.kind })
 		if diff := cmp.Diff(c.want, SuspensionOf(controllers.Known[i], c.object)); diff != "" {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +35,5 @@ func (r *Received) mutation(group, resource string) []*unstructured.Unstructured
 
 // unpermitted returns the CEL expression that is true for automations that may not push.
 func (r *Received) unpermitted() string {
-	return fmt.Sprintf("!(has(object.metadata.annotations) && %s in object.metadata.annotations && object.metadata.annotations[%[1]s] == %s)",
-		strconv.Quote(PushAnnotation), strconv.Quote(r.Permission))
+	return "!(" + annotated(PushAnnotation, r.Permission) + ")"
 }

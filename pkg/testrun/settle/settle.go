@@ -272,6 +272,9 @@ var outdated = regexp.MustCompile(`^(?:Source artifact not found|Source (?:is )?
 // quiet waits until no object is being reconciled, and returns the objects that are not ready.
 func (w *Watcher) quiet(ctx context.Context, progress func(ready, all int)) ([]Flux, error) {
 	for {
+		if err := w.simulate(ctx); err != nil {
+			return nil, err
+		}
 		busy, failing, ready := w.classify()
 		progress(ready, w.count())
 		if busy == 0 {

@@ -73,11 +73,11 @@ no containers. A sandbox requires 2 GiB of memory and is always removed at the
 end, even after Ctrl-C.
 
 Differences from a cluster:
-  Workloads do not run: their pods become ready without images. Alerts and image
-  updates are suspended, and Kustomizations and HelmReleases for other clusters
-  are not applied, so that nothing outside the sandbox changes. flux-operator
-  does not run: the sandbox installs Flux with the components and the minor
-  version of the FluxInstance, and does not test what ResourceSets apply.
+  Workloads do not run: their pods become ready without images. Alerts, image
+  updates, and Kustomizations and HelmReleases for other clusters are suspended,
+  so that nothing outside the sandbox changes. They do not block objects that
+  wait for them. The sandbox installs Flux itself, with the version, components
+  and patches of a FluxInstance: see "flux help flux-operator".
 
 Sources:
   The sandbox serves the work tree, or a revision, instead of the remote

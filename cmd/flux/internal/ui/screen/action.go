@@ -94,7 +94,7 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 		p.lines = append(p.lines, "not included: "+line)
 	}
 	for _, o := range a.Options {
-		if slices.ContainsFunc(rows, func(r live.Row) bool { return o.Applies(r.Kind) }) {
+		if slices.ContainsFunc(rows, func(r live.Row) bool { return o.Applies(*r.Kind) }) {
 			p.options = append(p.options, o)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func compareRevisions(m *model, row live.Row) tea.Cmd {
 	revisions := verbs.Revisions(row)
 	switch name := printable.Line(row.Key.String()); {
-	case !verbs.ComparesRevisions(row.Kind):
+	case !verbs.ComparesRevisions(*row.Kind):
 		m.status = "revisions of " + name + " cannot be compared: only Kustomizations support it"
 		return nil
 	case len(revisions) < 2:

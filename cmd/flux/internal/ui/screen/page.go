@@ -134,7 +134,7 @@ func (p *page) view(m *model) []string {
 		var tabs []string
 		for i, kind := range verbs.Pages() {
 			switch {
-			case !kind.Has(p.row.Kind):
+			case !kind.Has(*p.row.Kind):
 			case i == p.at:
 				tabs = append(tabs, m.styles.Selected.Render(" "+kind.Name+" "))
 			default:
@@ -154,7 +154,7 @@ func (m *model) open(row live.Row, at int) {
 		return
 	}
 	kinds := verbs.Pages()
-	if !kinds[at].Has(row.Kind) {
+	if !kinds[at].Has(*row.Kind) {
 		m.status = fmt.Sprintf("%s has no %s page", row.ID.Kind, kinds[at].Name)
 		return
 	}
@@ -165,7 +165,7 @@ func (m *model) open(row live.Row, at int) {
 	}
 	p.at, p.bottom = at, slices.Contains([]string{"logs", "pods"}, kinds[at].Name)
 	m.page, m.status = p, ""
-	if kinds[at].Name == "history" && verbs.ComparesRevisions(row.Kind) {
+	if kinds[at].Name == "history" && verbs.ComparesRevisions(*row.Kind) {
 		p.keys = "c compare revisions  " + pageKeys
 	}
 	p.load(m, kinds[at].Args(row, !p.unfolded))
@@ -187,7 +187,7 @@ func (m *model) reopen() {
 		return
 	}
 	at := max(0, m.page.at)
-	if !verbs.Pages()[at].Has(row.Kind) {
+	if !verbs.Pages()[at].Has(*row.Kind) {
 		at = 0
 	}
 	m.open(row, at)
@@ -234,7 +234,7 @@ func (m *model) pressInPage(key tea.KeyPressMsg) tea.Cmd {
 	}
 	n := len(verbs.Pages())
 	for at := (p.at + step + n) % n; at != p.at; at = (at + step + n) % n {
-		if verbs.Pages()[at].Has(p.row.Kind) {
+		if verbs.Pages()[at].Has(*p.row.Kind) {
 			m.open(p.row, at)
 			break
 		}

@@ -226,7 +226,7 @@ func destinations(m *model) []destination {
 	var all []destination
 	row, selected := m.list.Selected()
 	for i, kind := range verbs.Pages() {
-		if selected && kind.Has(row.Kind) {
+		if selected && kind.Has(*row.Kind) {
 			all = append(all, destination{kind.Name, func(m *model) tea.Cmd { m.open(row, i); return nil }})
 		}
 	}

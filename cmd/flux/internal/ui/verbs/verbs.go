@@ -89,7 +89,7 @@ func ComparesRevisions(k controllers.Kind) bool { return ofFlux(k) && !k.Release
 // Revisions returns the revisions in the history of an object, newest first.
 func Revisions(row live.Row) []string {
 	var revisions []string
-	for _, e := range (tree.Link{Kind: row.Kind, Live: row.Object}).History() {
+	for _, e := range (tree.Link{Kind: *row.Kind, Live: row.Object}).History() {
 		if e.Revision != "" && !slices.Contains(revisions, e.Revision) {
 			revisions = append(revisions, e.Revision)
 		}
