@@ -69,8 +69,8 @@ func (c *cluster) strict() bool {
 		}
 	}
 	instance := repository.Instance(c.graph)
-	d, known := controllers.FindDistribution(c.FluxVersion)
-	return known && (instance != nil || !c.Assumed) && controllers.StrictSubstitution(d.Tags[kustomize]) && !lenient(instance)
+	d, _ := controllers.FindDistribution(c.FluxVersion) // an unknown version has no tags
+	return (instance != nil || !c.Assumed) && controllers.StrictSubstitution(d.Tags[kustomize]) && !lenient(instance)
 }
 
 // lenient reports whether a container or the patches of a FluxInstance disable the feature gate.

@@ -147,10 +147,13 @@ func totals(results []*diff.Result) string {
 	text := tally([]amount{
 		{s.Created, "created"}, {s.Changed - drifted, "changed"}, {drifted, "drifted"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
 		{s.Encrypted, "encrypted"}, {s.Blocked, "blocked"}, {s.Failed, "failing"}, {s.NotCorrected, "not corrected"},
-		{s.Unstable, "unstable"}, {s.Ignored, "ignored"}, {s.NotCompared, "not compared"},
+		{s.Unstable, "unstable"}, {s.Ignored, "ignored"},
 	})
 	if all := clustersOf(results); len(all) > 0 && text != "" {
 		text += fmt.Sprintf(" in %d of %d clusters", len(different(results)), len(all))
+	}
+	if s.NotCompared > 0 {
+		text = strings.TrimPrefix(fmt.Sprintf("%s, %d not compared", text, s.NotCompared), ", ")
 	}
 	return text
 }

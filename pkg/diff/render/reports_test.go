@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
@@ -121,6 +122,25 @@ func elementsOf(t *testing.T, text string) map[string]int {
 		}
 		if start, ok := token.(xml.StartElement); ok {
 			found[start.Name.Local]++
+		}
+	}
+}
+
+// TestBriefOfClusters checks that the number of clusters counts those with changes, not those that were not compared.
+func TestBriefOfClusters(t *testing.T) {
+	t.Parallel()
+	omitted := &diff.Result{Cluster: "clusters/a", NotCompared: &diff.Omission{Reason: "no network"}}
+	changed := &diff.Result{Cluster: "clusters/b", Changes: []diff.Change{{Action: diff.Created, Object: controllers.VersionedID{ID: controllers.ID{Kind: "ConfigMap", Name: "b"}}}}}
+	for _, c := range []struct {
+		results []*diff.Result
+		want    string
+	}{
+		{[]*diff.Result{omitted}, "\n1 not compared\n"},
+		{[]*diff.Result{changed}, "\n1 created in 1 of 1 clusters\n"},
+		{[]*diff.Result{omitted, changed}, "\n1 created in 1 of 2 clusters, 1 not compared\n"},
+	} {
+		if got := render.Brief(c.results, render.Style{}); !strings.HasSuffix("\n"+got, c.want) {
+			t.Errorf("%q does not end with %q", got, c.want)
 		}
 	}
 }

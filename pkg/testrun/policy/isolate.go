@@ -307,15 +307,13 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 }
 
 // waitTyped waits until the API server knows the schemas of all kinds with policies, which it reads some seconds after the CRDs
-// are established. Until then, it rejects the objects as unavailable.
+// are established. Until then, it rejects the objects as unavailable. The probes are invalid, or their kind is not installed.
 func waitTyped(ctx context.Context, client *kube.Client) error {
 	for _, o := range outward {
-		i := slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Group == o.group && k.Resource == o.resource })
-		k := controllers.Known[i]
+		k := controllers.Known[slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Group == o.group && k.Resource == o.resource })]
 		probe := controllers.Object{"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": map[string]any{"name": Name, "namespace": "default"}}
-		// A kind that is not installed is not found, and the probe is invalid.
-		err := Await(ctx, client, kube.Of(k), probe, func(_ controllers.Object, err error) bool { return !apierrors.IsServiceUnavailable(err) })
-		if err != nil {
+		known := func(_ controllers.Object, err error) bool { return !apierrors.IsServiceUnavailable(err) }
+		if err := Await(ctx, client, kube.Of(k), probe, known); err != nil {
 			return err
 		}
 	}
