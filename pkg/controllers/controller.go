@@ -1,5 +1,7 @@
 package controllers
 
+import "strings"
+
 // Controller is a Flux controller.
 type Controller struct {
 	// Name is the name of the Deployment, of the ServiceAccount and of the
@@ -48,3 +50,12 @@ func Defaults() []string { return Names(func(c Controller) bool { return !c.Extr
 
 // Extras returns the names of the controllers that --components-extra adds.
 func Extras() []string { return Names(func(c Controller) bool { return c.Extra }) }
+
+// ImageTag returns the tag of an image, or its digest if it has no tag.
+func ImageTag(image string) string {
+	name, digest, _ := strings.Cut(image, "@")
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		return name[i+1:]
+	}
+	return digest
+}

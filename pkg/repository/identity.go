@@ -27,16 +27,16 @@ func (i Identity) Local(address string) bool {
 }
 
 // Follows reports whether a reference resolves to the revision.
-func (i Identity) Follows(reference GitReference) bool {
+func (i Identity) Follows(reference controllers.GitReference) bool {
 	if i.Own != nil && i.Own.GetKind() == controllers.GitRepository {
-		return GitReferenceOf(i.Own) == reference
+		return controllers.GitReferenceOf(i.Own.Object) == reference
 	}
-	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == GitReference{Branch: branch} })
+	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == controllers.GitReference{Branch: branch} })
 }
 
 // Is reports whether a GitRepository refers to the repository at the revision.
 func (i Identity) Is(o *unstructured.Unstructured) bool {
-	return i.Local(text(o, "spec", "url")) && i.Follows(GitReferenceOf(o))
+	return i.Local(text(o, "spec", "url")) && i.Follows(controllers.GitReferenceOf(o.Object))
 }
 
 func text(o *unstructured.Unstructured, fields ...string) string {

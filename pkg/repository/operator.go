@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,9 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // operate renders the objects of a ResourceSet or FluxInstance. It limits the depth, because ResourceSets could create
@@ -98,4 +101,28 @@ func inputProviders(g *Graph, namespace string, selector *metav1.LabelSelector) 
 	}
 	slices.SortFunc(all, controllers.ID.Compare)
 	return all, nil
+}
+
+// Synced returns the Kustomizations with a namespace and a name that the FluxInstances in the files of a directory create.
+func Synced(ctx context.Context, kustomizer build.Kustomizer, tree fs.FS, namespace, name string) ([]sourcetree.Manifest, error) {
+	instances, err := sourcetree.Search(ctx, tree, []string{"sync"}, func(o *unstructured.Unstructured) bool {
+		return layout.InstanceOf(o) != nil && (o.GetNamespace() == namespace || o.GetNamespace() == "")
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found []sourcetree.Manifest
+	for _, m := range instances {
+		m.SetNamespace(namespace)
+		result, err := operator.Render(ctx, layout.InstanceOf(m.Unstructured), operator.Options{Kustomizer: kustomizer})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range result.Objects {
+			if build.IsKustomization(o.Unstructured) && o.GetName() == name {
+				found = append(found, sourcetree.Manifest{Unstructured: o.Unstructured, File: m.File})
+			}
+		}
+	}
+	return found, nil
 }

@@ -164,7 +164,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	}
 	identity := Identity{a.graph.Remotes, a.object, a.graph.Branches}
 	local := source.Kind == controllers.GitRepository && identity.Local(text(o, "spec", "url"))
-	if local && identity.Follows(GitReferenceOf(o)) {
+	if local && identity.Follows(controllers.GitReferenceOf(o.Object)) {
 		return a.artifact(o, a.graph.Tree)
 	}
 	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, local))
@@ -175,7 +175,7 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 	source := controllers.IDOf(o.Object)
 	switch {
 	case local:
-		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, GitReferenceOf(o)), Elsewhere: true}
+		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, controllers.GitReferenceOf(o.Object)), Elsewhere: true}
 	case source.Kind == controllers.GitRepository:
 		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -45,7 +46,7 @@ type Contents struct {
 	Clone *git.Clone
 
 	mu    sync.Mutex
-	known map[repository.GitReference]known
+	known map[controllers.GitReference]known
 }
 
 type known struct {
@@ -58,14 +59,14 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 	if !r.Local {
 		return repository.Content{}, build.ErrNotFound
 	}
-	reference := repository.GitReferenceOf(r.Object)
+	reference := controllers.GitReferenceOf(r.Object.Object)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.known[reference]
 	if !ok {
 		found.tree, found.err = treeAt(c.Clone, reference)
 		if c.known == nil {
-			c.known = map[repository.GitReference]known{}
+			c.known = map[controllers.GitReference]known{}
 		}
 		c.known[reference] = found
 	}
@@ -81,7 +82,7 @@ func (c *Contents) Submodules(ctx context.Context, tree repository.Tree) (reposi
 }
 
 // treeAt returns the tree of the clone at the reference of a GitRepository.
-func treeAt(clone *git.Clone, reference repository.GitReference) (repository.Tree, error) {
+func treeAt(clone *git.Clone, reference controllers.GitReference) (repository.Tree, error) {
 	commit, err := clone.Commit(git.Revision(reference))
 	if errors.As(err, new(*git.UnknownError)) {
 		return nil, errors.New(missing(reference))
@@ -93,7 +94,7 @@ func treeAt(clone *git.Clone, reference repository.GitReference) (repository.Tre
 }
 
 // missing describes a reference that the clone does not contain, with the remedy.
-func missing(reference repository.GitReference) string {
+func missing(reference controllers.GitReference) string {
 	remedy := "it is not a full commit SHA"
 	switch {
 	case reference.SemVer != "":

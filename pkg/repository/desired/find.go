@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // wanted selects an object by kind and predicate. flag is the flag that sets its file.
@@ -56,7 +57,7 @@ func (b *Builder) objectFor(ctx context.Context, want wanted, work git.Workspace
 				return nil, err
 			}
 		}
-		return findManifest(ctx, want, work, namespace, name, folder)
+		return findManifest(ctx, b.Kustomizer, want, work, namespace, name, folder)
 	}
 	return b.LiveObject(ctx, want.kind, namespace, name)
 }
@@ -144,8 +145,10 @@ func withPath(found []sourcetree.Manifest, folder string) []sourcetree.Manifest 
 }
 
 // findManifest searches the manifests of the work tree for an object. If there
-// are several, it returns the one whose spec.path is directory.
-func findManifest(ctx context.Context, want wanted, work git.Workspace, namespace, name, folder string) (*unstructured.Unstructured, error) {
+// are several, it returns the one whose spec.path is directory. A FluxInstance creates the Kustomization of its cluster.
+func findManifest(
+	ctx context.Context, kustomizer build.Kustomizer, want wanted, work git.Workspace, namespace, name, folder string,
+) (*unstructured.Unstructured, error) {
 	remedy := "set its file with " + want.flag
 	if !work.Git {
 		return nil, hint.Errorf(remedy, "cannot find %s %q: no cluster and no Git work tree", want.kind, name)
@@ -156,6 +159,11 @@ func findManifest(ctx context.Context, want wanted, work git.Workspace, namespac
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(found) == 0 && want.kind == controllers.Kustomization {
+		if found, err = repository.Synced(ctx, kustomizer, work.Tree(), namespace, name); err != nil {
+			return nil, err
+		}
 	}
 	found = withPath(found, folder)
 	var files []string
@@ -171,6 +179,9 @@ func findManifest(ctx context.Context, want wanted, work git.Workspace, namespac
 	case 1:
 		return found[0].Unstructured, nil
 	default:
+		if want.kind == controllers.Kustomization {
+			remedy += ", or its directory with --path"
+		}
 		return nil, hint.Errorf(remedy, "several files contain %s %q: %s", controllers.Indefinite(want.kind), name, strings.Join(files, ", "))
 	}
 }

@@ -215,7 +215,7 @@ func Selects(i repository.Identity) string {
 	var alternatives []string
 	for _, branch := range i.Branches {
 		alternatives = append(alternatives, follows(map[string]any{"branch": branch}))
-		if (repository.GitReferenceOf(&unstructured.Unstructured{}) == repository.GitReference{Branch: branch}) {
+		if (controllers.GitReferenceOf(nil) == controllers.GitReference{Branch: branch}) {
 			alternatives = append(alternatives, follows(nil))
 		}
 	}

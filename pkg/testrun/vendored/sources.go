@@ -18,7 +18,6 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
@@ -35,7 +34,7 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return nil, err
 	}
 	source.URL, source.Submodules = wanted.URL, wanted.Submodules
-	revision := git.Revision(repository.GitReferenceOf(o))
+	revision := git.Revision(controllers.GitReferenceOf(o.Object))
 	resolved, err := source.Resolve(ctx, revision)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,8 @@
-package repository
+package controllers
 
 import (
 	"fmt"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // GitReference is the reference that a GitRepository follows. At most one field
@@ -25,20 +23,14 @@ func (r GitReference) String() string {
 	return "no reference"
 }
 
-// defaultBranch is the branch of a GitRepository without spec.ref in source-controller.
-const defaultBranch = "master"
-
-// GitReferenceOf returns the reference of a GitRepository with the precedence of source-controller.
-func GitReferenceOf(o *unstructured.Unstructured) GitReference {
-	field := func(name string) string {
-		value, _, _ := unstructured.NestedString(o.Object, "spec", "ref", name)
-		return value
-	}
+// GitReferenceOf returns the reference of a GitRepository with the precedence and the default of source-controller.
+func GitReferenceOf(o Object) GitReference {
+	field := func(name string) string { return Path{"spec.ref." + name}.String(o) }
 	switch {
 	case field("commit") != "":
 		return GitReference{Commit: field("commit")}
 	case field("name") != "":
-		return named(field("name"))
+		return referenceNamed(field("name"))
 	case field("semver") != "":
 		return GitReference{SemVer: field("semver")}
 	case field("tag") != "":
@@ -46,11 +38,11 @@ func GitReferenceOf(o *unstructured.Unstructured) GitReference {
 	case field("branch") != "":
 		return GitReference{Branch: field("branch")}
 	}
-	return GitReference{Branch: defaultBranch}
+	return GitReference{Branch: "master"}
 }
 
-// named returns the branch or tag of a full reference name.
-func named(name string) GitReference {
+// referenceNamed returns the branch or tag of a full reference name.
+func referenceNamed(name string) GitReference {
 	if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
 		return GitReference{Branch: branch}
 	}
