@@ -64,19 +64,24 @@ func (c *cluster) strict() bool {
 		for _, container := range containers {
 			fields, _ := container.(map[string]any)
 			if image := (controllers.Path{"image"}).String(fields); strings.Contains(image, kustomize) {
-				return controllers.StrictSubstitution(controllers.ImageTag(image)) && !lenient(container)
+				return strictly(controllers.ImageTag(image), container)
 			}
 		}
 	}
 	instance := repository.Instance(c.graph)
 	d, _ := controllers.FindDistribution(c.FluxVersion) // an unknown version has no tags
-	return (instance != nil || !c.Assumed) && controllers.StrictSubstitution(d.Tags[kustomize]) && !lenient(instance)
+	return (instance != nil || !c.Assumed) && strictly(d.Tags[kustomize], instance)
 }
 
-// lenient reports whether a container or the patches of a FluxInstance disable the feature gate.
-func lenient(o any) bool {
-	encoded, err := json.Marshal(o)
-	return err == nil && strings.Contains(string(encoded), controllers.StrictSubstitutionGate+"=false")
+// strictly reports whether the version with an image tag is strict, unless a container or the patches of a FluxInstance set the
+// feature gate.
+func strictly(tag string, settings any) bool {
+	encoded, _ := json.Marshal(settings) // decoded from JSON
+	_, value, set := strings.Cut(string(encoded), controllers.StrictSubstitutionGate+"=")
+	if set {
+		return strings.HasPrefix(value, "true")
+	}
+	return controllers.StrictSubstitution(tag)
 }
 
 // variables reports variables without a value, unless they may come from a ConfigMap or Secret that

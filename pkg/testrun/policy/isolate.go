@@ -5,6 +5,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,8 +62,15 @@ const (
 	appliesElsewhere = "applies to another cluster, which is not part of the temporary sandbox"
 )
 
-// SuspendAnnotation marks the objects that the policies suspend, unlike those that their manifests suspend.
+// SuspendAnnotation marks the objects that the policies suspend, unlike those that their manifests suspend. Its value is random, so
+// that no manifest contains it.
 const SuspendAnnotation = "test.fluxkit.dev/suspended"
+
+// Mark is the value of SuspendAnnotation.
+var Mark = sync.OnceValue(rand.Text)
+
+// Marked reports whether the policies have suspended an object.
+func Marked(o controllers.Object) bool { return controllers.Annotation(o, SuspendAnnotation) == Mark() }
 
 // Suspension is the reason why an object is suspended.
 type Suspension struct {
@@ -76,7 +85,7 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 	if !k.Suspension.Is(object) {
 		return nil
 	}
-	if controllers.Annotation(object, SuspendAnnotation) != "" {
+	if Marked(object) {
 		for _, o := range outward {
 			if o.resource == k.Resource && o.group == k.Group {
 				return &Suspension{o.reason, o.when == "true"}
@@ -148,9 +157,11 @@ func (i Isolation) policies() []*unstructured.Unstructured {
 				o.when = i.Received.unpermitted()
 			}
 		}
+		marked := map[string]string{SuspendAnnotation: Mark()}
 		patch, suspended := annotate(marked)+` + [JSONPatch{op: "add", path: "/spec/suspend", value: true}]`, "has(object.spec.suspend) && object.spec.suspend"
 		if o.group == controllers.OperatorGroup {
-			patch, suspended = annotate(disabled), annotated(disabledAnnotation, disabled[disabledAnnotation])
+			marked[disabledAnnotation] = "disabled"
+			patch, suspended = annotate(marked), annotated(disabledAnnotation, "disabled")
 		}
 		if o.resource == fluxInstances {
 			patch += unsent
@@ -174,12 +185,6 @@ const (
 	// unsent makes flux-operator send no events. If a FluxInstance has the component notification-controller, the operator
 	// sends events to its domain name, and waits 15 seconds because the name is unknown in the sandbox.
 	unsent = ` + [JSONPatch{op: "add", path: "/spec/components", value: ["source-controller"]}]`
-)
-
-// The annotations of suspended objects of Flux and of flux-operator.
-var (
-	marked   = map[string]string{SuspendAnnotation: "true"}
-	disabled = map[string]string{SuspendAnnotation: "true", disabledAnnotation: "disabled"}
 )
 
 // annotate returns a patch that sets annotations.

@@ -43,7 +43,7 @@ func TestSuspensionOf(t *testing.T) {
 		by[disabledAnnotation] = "disabled"
 		return controllers.Object{"metadata": map[string]any{"annotations": by}, "spec": map[string]any{}}
 	}
-	policy := map[string]any{SuspendAnnotation: "true"}
+	policy, forged := map[string]any{SuspendAnnotation: Mark()}, map[string]any{SuspendAnnotation: "true"}
 	manifest := &Suspension{"suspended in its manifest", true}
 	for _, c := range []struct {
 		kind   string
@@ -55,6 +55,7 @@ func TestSuspensionOf(t *testing.T) {
 		{"ImageUpdateAutomation", suspended(nil), manifest},
 		{"Kustomization", suspended(policy), &Suspension{appliesElsewhere, false}},
 		{"Kustomization", suspended(nil), manifest},
+		{"Kustomization", suspended(forged), manifest},
 		{"Kustomization", controllers.Object{"spec": map[string]any{}}, nil},
 		{controllers.InputProvider, disabled(maps.Clone(policy)), &Suspension{"its inputs are not in the cluster: set them with --inputs", false}},
 		{controllers.InputProvider, disabled(map[string]any{}), manifest},

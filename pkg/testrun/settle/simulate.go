@@ -34,7 +34,7 @@ func (w *Watcher) simulated() map[controllers.ID]map[string]any {
 	defer w.mu.Unlock()
 	statuses := map[controllers.ID]map[string]any{}
 	for t, f := range w.objects {
-		if controllers.Annotation(f.Object, policy.SuspendAnnotation) == "" || t.Group == controllers.OperatorGroup || !f.Kind.HasConditions() {
+		if !policy.Marked(f.Object) || t.Group == controllers.OperatorGroup || !f.Kind.HasConditions() {
 			continue
 		}
 		revision := ""

@@ -19,7 +19,7 @@ func TestSimulated(t *testing.T) {
 			"metadata": map[string]any{"namespace": "apps", "name": name, "generation": int64(2), "annotations": annotations}, "spec": spec, "status": status,
 		}}
 	}
-	policies := map[string]any{policy.SuspendAnnotation: "true"}
+	policies := map[string]any{policy.SuspendAnnotation: policy.Mark()}
 	spec := map[string]any{"suspend": true, "sourceRef": map[string]any{"kind": "GitRepository", "name": "fleet"}}
 	unobserved := map[string]any{"observedGeneration": int64(-1)}
 	w := &Watcher{Now: func() time.Time { return time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC) }, objects: map[controllers.ID]Flux{}}

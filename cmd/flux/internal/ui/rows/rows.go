@@ -24,6 +24,7 @@ type List struct {
 // Show sets the rows. The cursor stays on its object, and marks of deleted objects are removed.
 func (l *List) Show(s live.Snapshot) {
 	at, had := l.Selected()
+	clear(l.Rows)                                 // releases the objects
 	l.Rows = slices.Grow(l.Rows[:0], len(s.Rows)) // this runs between two keys
 	there := make(map[live.Key]bool, len(l.Marks))
 	for _, row := range s.Rows {
