@@ -16,9 +16,10 @@ PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 # Tests start programs that are not part of the key of the test cache. tools/stress sets TESTFLAGS. Without symbols, the
 # programs of tests are linked faster. make vet runs vet.
 GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 40m -parallel $(PARALLEL)
-# The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests.
-TESTED  := ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
-	./test/arch/... ./test/compat/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/support/...
+# The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests. The packages
+# that take longest start first.
+TESTED  := ./cmd/flux/script ./test/faults ./test/hostile ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
+	./test/arch/... ./test/compat/... ./test/release/... ./test/support/...
 
 # The same build flags everywhere: with other flags, Kubernetes is compiled again.
 export CGO_ENABLED ?= 0

@@ -23,11 +23,12 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testgithost"
 	"github.com/fluxkit/flux/test/support/testlimit"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// TestKilled kills a bootstrap at each of its changes, on the Git host, by Git and on
-// the cluster, before and after the server has handled it. A second run must reach
-// the state of an uninterrupted one.
+// TestKilled kills a bootstrap at each of its changes (nightly) or at every fourth, on the Git host, by Git
+// and on the cluster, before and after the server has handled it. A second run must reach the state of an
+// uninterrupted one.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
@@ -44,9 +45,13 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("only %d changes were counted: %v", total, whole.killer.counted())
 	}
 	t.Logf("%d changes", total)
+	step := 1
+	if !tier.Nightly() {
+		step = 4
+	}
 	t.Run("plain Git", w.killedPushing)
 	t.Run("at", func(t *testing.T) {
-		for at := 1; at <= total; at++ {
+		for at := 1; at <= total; at += step {
 			for _, late := range []bool{false, true} {
 				name := fmt.Sprintf("kill-%02d-%s", at, map[bool]string{false: "before", true: "after"}[late])
 				t.Run(name, func(t *testing.T) {

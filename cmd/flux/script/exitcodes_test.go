@@ -232,12 +232,11 @@ type exitResult struct {
 	stderr string
 }
 
-// runProcess runs flux like the scripts: the test binary under that name.
+// runProcess runs flux like the scripts.
 func runProcess(ctx context.Context, dir, path string, c exitCondition) exitResult {
 	ctx, cancel := context.WithTimeout(ctx, testlimit.Wait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Args = append(strings.Fields(path), c.args(path)...)
+	cmd := exec.CommandContext(ctx, "flux", append(strings.Fields(path)[1:], c.args(path)...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"KUBECONFIG=" + c.kubeconfig, "HOME=" + dir, "PATH=" + dir, "FLUXCD_PLUGIN_CATALOG=" + filepath.Join(dir, "catalog")}
 	out, err := cmd.CombinedOutput()

@@ -7,23 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/rogpeppe/go-internal/testscript"
-	"k8s.io/klog/v2"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/root"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
@@ -32,45 +26,22 @@ import (
 
 var sandboxes = testcluster.NewPool()
 
-func TestMain(m *testing.M) {
-	testscript.Main(testtemp.M{Tests: sandboxes.Around(withHelper{m})}, map[string]func(){
-		"flux": func() { os.Exit(runFlux()) },
-	})
-}
+func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: sandboxes.Around(withFlux{m})}.Run()) }
 
-// withHelper puts the helper program beside flux before the tests run.
-type withHelper struct{ testscript.TestingM }
+// withFlux adds the flux of the scripts to PATH before the tests run.
+type withFlux struct{ tests *testing.M }
 
 // Run implements testscript.TestingM.
-func (w withHelper) Run() int {
-	flux, err := exec.LookPath("flux")
+func (w withFlux) Run() int {
+	dir, err := testcluster.ProgramsWith("./cmd/flux/script/testdata/flux")
 	if err == nil {
-		err = testcluster.AddHelper(flux)
+		err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return w.TestingM.Run()
-}
-
-// runFlux is flux as main runs it, with the clock of the script.
-func runFlux() int {
-	klog.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, scriptClock)
-	a.LookupEnv, a.Environ = os.LookupEnv, os.Environ
-	return root.Run(ctx, a, os.Args[1:])
-}
-
-// scriptClock is the time of the variable CLOCK, which the command clock sets;
-// without it, the real one.
-func scriptClock() time.Time {
-	if at, err := time.Parse(time.RFC3339, os.Getenv("CLOCK")); err == nil {
-		return at
-	}
-	return time.Now()
+	return w.tests.Run()
 }
 
 // TestScript runs testdata/script/<verb>/<case>.txtar, each in a namespace of

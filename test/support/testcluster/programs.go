@@ -25,36 +25,49 @@ func Programs(t testing.TB) string {
 	return dir
 }
 
-// AddHelper adds flux-helper and flux-ui of the working tree to the directory of a program.
-func AddHelper(program string) error {
-	dir, err := programs()
+// ProgramsWith returns a directory like Programs, with the flux of another main package.
+func ProgramsWith(main string) (string, error) {
+	shared, err := programs()
 	if err != nil {
-		return err
+		return "", err
 	}
-	for _, name := range []string{helper.Program, helper.Dashboard} {
-		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(filepath.Dir(program), name)); err != nil {
-			return err
-		}
+	dir := filepath.Join(shared, filepath.Base(filepath.Dir(main)))
+	if err := build(dir, main); err != nil {
+		return "", err
 	}
-	return nil
+	return dir, link(shared, dir, helper.Program, helper.Dashboard)
 }
 
 // programs builds the programs on its first call.
 var programs = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(Bin(), "test")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := build(dir, "./cmd/flux", "./cmd/"+helper.Program, "./cmd/flux/"+helper.Dashboard); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir+string(filepath.Separator), "./cmd/flux", "./cmd/"+helper.Program, "./cmd/flux/"+helper.Dashboard)
+	return dir, link(Bin(), dir, helper.Sandbox, "kubectl", "controllers")
+})
+
+// build builds main packages of the working tree.
+func build(dir string, packages ...string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	args := append([]string{"build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir + string(filepath.Separator)}, packages...)
+	cmd := exec.Command("go", args...)
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building flux: %w\n%s", err, out)
+		return fmt.Errorf("building flux: %w\n%s", err, out)
 	}
-	for _, name := range []string{helper.Sandbox, "kubectl", "controllers"} {
-		if err := os.Symlink(filepath.Join(Bin(), name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
+	return nil
+}
+
+// link adds links to programs in another directory.
+func link(from, to string, names ...string) error {
+	for _, name := range names {
+		if err := os.Symlink(filepath.Join(from, name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
-	return dir, nil
-})
+	return nil
+}

@@ -39,6 +39,11 @@ type Cluster struct {
 	Env map[string]string
 	// Client is a client with administrator permissions.
 	Client *kube.Client
+	// crds are the CRDs that Upgrade has installed: the Flux version, and the revisions of all CRDs.
+	crds struct {
+		version   string
+		revisions map[string]string
+	}
 }
 
 // Bin returns the directory of flux-sandbox, kubectl and the controllers:
@@ -149,10 +154,13 @@ func (c *Cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// apply applies CRDs and waits until their objects are served. For a moment after a CRD is
-// established, the API server has no cache for them and returns 429, which flux would print as a
-// warning.
+// apply applies CRDs without descriptions, which the API server would only process, and waits until their
+// objects are served. For a moment after a CRD is established, the API server has no cache for them and
+// returns 429, which flux would print as a warning.
 func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		withoutDescriptions(crd.Object)
+	}
 	if err := kube.Apply(ctx, c.Client, crds); err != nil {
 		return err
 	}
@@ -168,6 +176,24 @@ func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) 
 		}
 	}
 	return g.Wait()
+}
+
+// withoutDescriptions removes the descriptions from the schemas of a CRD. A property that is called description is not
+// text but a schema.
+func withoutDescriptions(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, text := value["description"].(string); text {
+			delete(value, "description")
+		}
+		for _, field := range value {
+			withoutDescriptions(field)
+		}
+	case []any:
+		for _, item := range value {
+			withoutDescriptions(item)
+		}
+	}
 }
 
 // waitServed waits until objects of a resource can be listed. A CRD that gets another version remains

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -48,11 +49,33 @@ func (c *Cluster) InstallCRDs(ctx context.Context) error { return c.Upgrade(ctx,
 // Upgrade installs the CRDs of a version of Flux over those of another one, whose
 // objects remain.
 func (c *Cluster) Upgrade(ctx context.Context, version string) error {
+	found, err := c.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	if c.crds.version == version && c.crds.revisions != nil && maps.Equal(c.crds.revisions, found) {
+		return nil // to apply them takes the API server seconds, even without a change
+	}
 	crds, err := CRDs(version)
 	if err != nil {
 		return err
 	}
-	return c.apply(ctx, crds)
+	if err := c.apply(ctx, crds); err != nil {
+		return err
+	}
+	c.crds.version = version
+	c.crds.revisions, err = c.revisions(ctx)
+	return err
+}
+
+// revisions returns the UIDs and resource versions of all CRDs by name.
+func (c *Cluster) revisions(ctx context.Context) (map[string]string, error) {
+	found := map[string]string{}
+	_, err := c.Client.List(ctx, definitions(), kube.Selection{OnlyMetadata: true}, func(o controllers.Object) error {
+		found[controllers.Name(o)] = controllers.Path{"metadata.uid"}.String(o) + "/" + controllers.Path{"metadata.resourceVersion"}.String(o)
+		return nil
+	})
+	return found, err
 }
 
 // Serve replaces the installed CRDs, and all objects, with the CRDs of a Flux version.
