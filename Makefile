@@ -14,7 +14,7 @@ GO      ?= go
 # Many tests wait for controllers: more of them than processors run at the same time.
 PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 # Tests start programs that are not part of the key of the test cache. tools/stress sets TESTFLAGS. Without symbols, the
-# programs of tests are linked faster. make vet runs vet.
+# programs of tests are linked faster. make verify runs vet.
 GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 40m -parallel $(PARALLEL)
 # The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests. The packages
 # that take longest start first.
@@ -77,7 +77,7 @@ pictures: demo ## Generate the pictures in docs/pictures from the demo
 	test/pictures.sh
 
 .PHONY: test
-test: lint verify test-unit smoke ## Tier 1, for every push: linters, generated files, unit tests, command scripts, one end-to-end test (12 minutes)
+test: lint verify test-unit smoke ## Tier 1, for every push: linters, generated files, unit tests, command scripts, one end-to-end test (15 minutes)
 
 .PHONY: test-unit
 test-unit: manifests sandbox controllers gitea descriptions

@@ -25,7 +25,7 @@ func Programs(t testing.TB) string {
 	return dir
 }
 
-// ProgramsWith returns a directory like Programs, with the flux of another main package.
+// ProgramsWith returns a directory with the flux that a main package builds, and flux-helper and flux-ui of the working tree.
 func ProgramsWith(main string) (string, error) {
 	shared, err := programs()
 	if err != nil {
