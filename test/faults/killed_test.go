@@ -26,7 +26,7 @@ import (
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// TestKilled kills a bootstrap at each of its changes (nightly) or at every fourth, on the Git host, by Git
+// TestKilled kills a bootstrap at each of its changes (nightly) or at every eighth, on the Git host, by Git
 // and on the cluster, before and after the server has handled it. A second run must reach the state of an
 // uninterrupted one.
 func TestKilled(t *testing.T) {
@@ -47,7 +47,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d changes", total)
 	step := 1
 	if !tier.Nightly() {
-		step = 4
+		step = 8
 	}
 	t.Run("plain Git", w.killedPushing)
 	t.Run("at", func(t *testing.T) {

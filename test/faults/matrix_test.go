@@ -237,7 +237,7 @@ func TestKillMatrix(t *testing.T) {
 		}
 		step := 1
 		if !tier.Nightly() {
-			step = 12
+			step = 24
 		}
 		t.Logf("%s: %d requests, %d lines", name, requests, lines)
 		if row.git && !slices.ContainsFunc(undisturbed.killer.counted(), func(request string) bool { return strings.Contains(request, "git-receive-pack") }) {

@@ -35,7 +35,7 @@ func TestKilledUninstall(t *testing.T) {
 	t.Logf("%d requests, %d lines", requests, lines)
 	step := 1
 	if !tier.Nightly() {
-		step = 40
+		step = 80
 	}
 	one := func(id string, request int, late bool, line int) {
 		t.Run(id, func(t *testing.T) {

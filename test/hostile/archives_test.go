@@ -39,8 +39,8 @@ func archives() []archive {
 		return func(w *tar.Writer) error { return w.WriteHeader(&h) }
 	}
 	return []archive{
-		{row{name: "an archive with 10^6 entries", want: "the archive has more than 100000 entries"}, func(w *tar.Writer) error {
-			for range 1_000_000 {
+		{row{name: "an archive with 200,000 entries", want: "the archive has more than 100000 entries"}, func(w *tar.Writer) error {
+			for range 200_000 {
 				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "x"}); err != nil {
 					return err
 				}

@@ -219,11 +219,11 @@ func clusters() []other {
 		row("the same with escape sequences", with("False", large("\x1b[2J"), none), "why ks/app", "", `\x1b[2J`, 1),
 		row("the same with many lines", with("False", large("dry-run failed: x\n"), none), "why ks/app", "", "dry-run failed", 1),
 		row("status, 10^5 conditions", with("True", "ok", conditions), "status ks/app", "", "", 1),
-		row("debug, 10^5 entries of history", with("True", "ok", history), "debug ks app --show-history", "", "sha256:99999", 0),
-		row("why, 10^5 dependencies", with("False", "x", needs), "why ks/app", "", "ReconciliationFailed: x", 1),
+		nightly(row("debug, 10^5 entries of history", with("True", "ok", history), "debug ks app --show-history", "", "sha256:99999", 0)),
+		nightly(row("why, 10^5 dependencies", with("False", "x", needs), "why ks/app", "", "ReconciliationFailed: x", 1)),
 		row("deps, 20,000 Kustomizations that wait for one another", dependent(next), "deps", "circular dependency", "", 0),
 		row("deps, 20,000 Kustomizations with as many cycles", dependent(func(i int) []int { return []int{(i + 1) % 20_000, 0} }), "deps", "only the first 100 are listed", "", 0),
-		row("deps, 10,000 Kustomizations that wait for 10,000", dependent(func(i int) []int {
+		nightly(row("deps, 10,000 Kustomizations that wait for 10,000", dependent(func(i int) []int {
 			switch {
 			case i < 10_000:
 				return []int{19_999}
@@ -235,7 +235,7 @@ func clusters() []other {
 				return all
 			}
 			return nil
-		}), "deps -o json", "", `"moreBlockers": true`, 0),
+		}), "deps -o json", "", `"moreBlockers": true`, 0)),
 		row("why, 20,000 Kustomizations that wait for one another", dependent(next), "why", "", "k0", 1),
 		row("why, an ImagePolicy with a range and an expression of one MiB", policy, "why imagepolicy/app", "", "1 || 1", 1),
 		row("get, an ImagePolicy with a message of one MiB", policy, "get image policy", "", "1 || 1", 0),

@@ -60,9 +60,9 @@ func others() []other {
 		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
 		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
 		{row{name: "build artifact-generator, an artifact with the name ../../out", files: artifactGenerator("", "../../out", 1), want: "invalid name"}, generated},
-		{row{name: "the same, a pattern that creates 20,000 artifacts", files: artifactGenerator("@app/x/{a}", "{a}", 1), make: directories(20_000), want: "the generator has more than 10000 artifacts"}, generated},
+		{row{name: "the same, a pattern that creates 10,001 artifacts", files: artifactGenerator("@app/x/{a}", "{a}", 1), make: directories(10_001), want: "the generator has more than 10000 artifacts"}, generated},
 		{row{name: "the same, an artifact with 20,000 copies of 100 files", files: artifactGenerator("", "app", 20_000), make: directories(100), want: "the artifacts have more than 200000 files"}, generated},
-		{row{name: "diff --base, 2,000 Kustomizations that include each other", make: circular(2000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
+		{row{name: "diff --base, 1,000 Kustomizations that include each other", make: circular(1000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
 		{row{name: "diff --base, a chart that installs itself under other names", files: recursiveChart(), make: commit, dir: true, exit: 2, want: "HelmReleases in charts are nested more than 100 levels deep"}, []string{"diff", "--base", "HEAD", "--path", "cluster"}},
 		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, nightly: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
 	}

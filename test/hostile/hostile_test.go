@@ -79,6 +79,9 @@ func TestHostile(t *testing.T) {
 	defer server.Close()
 	var outcomes []outcome
 	for _, r := range slices.Concat(repositories(), remotes(server.URL)) {
+		if r.nightly && !tier.Nightly() {
+			continue
+		}
 		t.Run(r.name, func(t *testing.T) { outcomes = append(outcomes, r.build(t, bin)) })
 	}
 	if asked := listener.asked.Load(); asked != 0 {

@@ -40,7 +40,7 @@ func trees() []other {
 	}
 	return []other{
 		row("diff --base, 10^5 files of text", imported(100_000, named("cluster/docs%d/f%d.txt"), "x\n"), 0, "", ""),
-		row("diff --base, 10^5 manifests", imported(100_001, named("cluster/d%d/f%d.yaml"), manifest), 2, "more than 100000 objects", ""),
+		nightly(row("diff --base, 10^5 manifests", imported(100_001, named("cluster/d%d/f%d.yaml"), manifest), 2, "more than 100000 objects", "")),
 		row("diff --base, a directory 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, a name of 50 KB", imported(1, text("cluster/"+strings.Repeat("a", 50_000)+".yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, names with control characters", imported(1, text(`cluster/\033[2J\n.yaml`), "x: [\n"), 2, `\x1b[2J`, ""),

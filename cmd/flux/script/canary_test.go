@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/root"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // canaries are credentials of all kinds that a process may be given. No ordinary
@@ -103,8 +105,7 @@ func TestCanary(t *testing.T) {
 			echo(status).ServeHTTP(w, r)
 		})
 		// Credentials of a kubeconfig are sent over TLS only.
-		cluster, server := httptest.NewTLSServer(handler), httptest.NewServer(handler)
-		t.Cleanup(cluster.Close)
+		cluster, server := serveTLS(t, handler), httptest.NewServer(handler)
 		t.Cleanup(server.Close)
 		for how, user := range users {
 			if how == "exec plugin" && status != http.StatusForbidden { // once is enough
@@ -142,6 +143,20 @@ func TestCanary(t *testing.T) {
 	if requests < 30 {
 		t.Errorf("the server was sent credentials at %d addresses only", requests)
 	}
+}
+
+// serveTLS serves over TLS until the test ends.
+func serveTLS(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	certificate, err := testproxy.Certify(filepath.Join(t.TempDir(), "ca.crt"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
 }
 
 // execPlugin writes an exec plugin of a kubeconfig, which prints a token.

@@ -49,9 +49,8 @@ func TestCanaryRedirect(t *testing.T) {
 		"https": `username: me, password: cnry-kube-password`,
 	}
 	for scheme, target := range map[string]string{"http": plain.URL, "https": secure.URL} {
-		server, cluster := httptest.NewServer(redirect(target)), httptest.NewTLSServer(redirect(target))
+		server, cluster := httptest.NewServer(redirect(target)), serveTLS(t, redirect(target))
 		t.Cleanup(server.Close)
-		t.Cleanup(cluster.Close)
 		kubeconfig := filepath.Join(t.TempDir(), "config")
 		if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, canaryKubeconfig, cluster.URL, users[scheme]), 0o600); err != nil {
 			t.Fatal(err)

@@ -98,9 +98,14 @@ func readsOf(path string) [][]string {
 	case "export":
 		return formats([]string{"-A"}, "json")
 	case "tree":
-		if kind {
-			return formats([]string{"app"}, "wide", "json", "yaml", "dot", "mermaid", "svg", "html")
+		if !kind {
+			return nil
 		}
+		text := formats([]string{"app"}, "wide", "json", "yaml", "dot", "mermaid")
+		if words[2] != "kustomization" {
+			return text // pictures of other kinds are drawn by the same code, which compiles Graphviz each time
+		}
+		return append(text, []string{"app", "-o", "svg"}, []string{"app", "-o", "html"})
 	case "history":
 		if kind {
 			return formats([]string{"app"}, "wide", "json", "yaml")

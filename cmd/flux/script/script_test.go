@@ -77,10 +77,47 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		files = append(files, cases...)
 	}
 	cluster := sandboxes.Acquire(t, testcluster.Whole)
+	count := &atomic.Int32{}
+	current, others := split(t, files)
+	if len(others) > 0 {
+		testscript.RunT(tShim{t, serial}, params(t, cluster, others, serial, count))
+	}
+	if len(current) == 0 {
+		return
+	}
 	if err := cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	testscript.RunT(tShim{t, serial}, params(t, cluster, files, serial, &atomic.Int32{}))
+	p := params(t, cluster, current, serial, count)
+	if setup := p.Setup; serial {
+		p.Setup = func(env *testscript.Env) error { // an earlier script may have removed them
+			if err := cluster.InstallCRDs(t.Context()); err != nil {
+				return err
+			}
+			return setup(env)
+		}
+	}
+	testscript.RunT(tShim{t, serial}, p)
+}
+
+// otherCRDs matches the beginning of a script that first installs the CRDs of another version.
+var otherCRDs = regexp.MustCompile(`(?m)\A(#.*\n|\n|env .*\n)*(upgrade --new|outdate) `)
+
+// split returns the scripts that need the current CRDs and those that first install others.
+func split(t *testing.T, files []string) (current, others []string) {
+	t.Helper()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if otherCRDs.Match(text) {
+			others = append(others, file)
+		} else {
+			current = append(current, file)
+		}
+	}
+	return current, others
 }
 
 // params are the commands and the environment of scripts. The counter gives each
@@ -111,10 +148,7 @@ func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial b
 			env.Values[releasesKey{}] = &releasesHolder{}
 			env.Values[sigstoreKey{}] = &sigstoreHolder{}
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
-			if serial { // an earlier script may have removed them
-				if err := cluster.InstallCRDs(t.Context()); err != nil {
-					return err
-				}
+			if serial {
 				env.Defer(func() { leave(t, cluster) })
 			}
 			manifest := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)

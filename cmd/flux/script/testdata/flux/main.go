@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -16,7 +17,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/root"
 )
 
+// garbage is the percentage by which the heap may grow, as in flux.
+const garbage = 400
+
 func main() {
+	debug.SetGCPercent(garbage)
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
