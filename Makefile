@@ -77,7 +77,7 @@ pictures: demo ## Generate the pictures in docs/pictures from the demo
 	test/pictures.sh
 
 .PHONY: test
-test: lint verify test-unit smoke ## Tier 1, for every push: linters, generated files, unit tests, command scripts, one end-to-end test (15 minutes)
+test: lint verify test-unit smoke ## Tier 1, for every push: linters, generated files, unit tests, command scripts, one end-to-end test (12 minutes)
 
 .PHONY: test-unit
 test-unit: manifests sandbox controllers gitea descriptions
