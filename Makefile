@@ -192,8 +192,8 @@ platforms: manifests ## Vet and build all programs for the platforms of releases
 	tools/platforms
 
 .PHONY: man
-man: build ## Generate the manual pages in bin/man
-	rm -rf $(BIN)/man && $(BIN)/flux docgen --man --path $(BIN)/man
+man: ## Generate the manual pages in bin/man
+	rm -rf $(BIN)/man && $(GO) run ./cmd/flux/manual $(BIN)/man $(or $(VERSION),$(DEVELOPMENT)) $(DATE)
 
 PLATFORMS ?= $(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)
 

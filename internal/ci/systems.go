@@ -1,9 +1,10 @@
 package ci
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // system describes a CI system by the names of its variables.
@@ -115,12 +116,12 @@ var forges = map[string]string{
 var actionsVariables = []string{"GITHUB_BASE_REF", "GITHUB_REF", "GITHUB_EVENT_PATH", "GITHUB_RUN_ID"}
 
 // pullReference matches the reference that a pull request workflow has checked out.
-var pullReference = regexp.MustCompile(`^refs/pull/([0-9]+)/(merge|head)$`)
+var pullReference = lazy.Regexp(`^refs/pull/([0-9]+)/(merge|head)$`)
 
 // actions completes the pull request of a GitHub, Gitea or Forgejo workflow.
 func actions(env func(string) string, p *PullRequest) {
 	p.Target = strings.TrimPrefix(env("GITHUB_BASE_REF"), "refs/heads/")
-	if found := pullReference.FindStringSubmatch(env("GITHUB_REF")); found != nil {
+	if found := pullReference().FindStringSubmatch(env("GITHUB_REF")); found != nil {
 		p.Number, p.Merge = number(found[1]), found[2] == "merge"
 	}
 	if run := env("GITHUB_RUN_ID"); run != "" {
@@ -138,7 +139,7 @@ func gitlab(env func(string) string, p *PullRequest) {
 }
 
 func azure(env func(string) string, p *PullRequest) {
-	p.Merge = pullReference.MatchString(env("BUILD_SOURCEBRANCH"))
+	p.Merge = pullReference().MatchString(env("BUILD_SOURCEBRANCH"))
 	p.Host = forges[env("BUILD_REPOSITORY_PROVIDER")]
 	p.Server, _ = SplitClone(env("BUILD_REPOSITORY_URI"))
 	p.Fork = strings.EqualFold(env("SYSTEM_PULLREQUEST_ISFORK"), "true")

@@ -8,13 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
@@ -113,12 +112,10 @@ func (e *programError) Unwrap() error { return e.err }
 
 // consequences matches output lines of git that only report the end of a connection or give
 // general advice. The cause is in the lines before them, from ssh, curl or the server.
-var consequences = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
-		`protocol error: bad pack header|expected flush after ref listing|[0-9]+ bytes of body are still expected|early EOF|index-pack failed|` +
-		`the remote end hung up( unexpectedly| upon initial contact)?|fetch-pack: (unexpected disconnect while reading sideband packet|invalid index-pack output)|` +
-		`remote: .*|[Ww]arning: .*|)$`)
-})
+var consequences = lazy.Regexp(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
+	`protocol error: bad pack header|expected flush after ref listing|[0-9]+ bytes of body are still expected|early EOF|index-pack failed|` +
+	`the remote end hung up( unexpectedly| upon initial contact)?|fetch-pack: (unexpected disconnect while reading sideband packet|invalid index-pack output)|` +
+	`remote: .*|[Ww]arning: .*|)$`)
 
 // causeIn returns the line of git's output that contains the cause, without credentials: the
 // last line that does not match consequences.

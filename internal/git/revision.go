@@ -3,6 +3,7 @@ package git
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -84,4 +85,16 @@ func ComparableAddress(address string) string {
 	host = host[strings.LastIndex(host, "@")+1:]
 	host, _, _ = strings.Cut(host, ":")
 	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+}
+
+// HasOwner reports whether the path of an address, such as that of an artifact, contains the owner of a remote: the first part
+// of its path. remotes are in comparable form.
+func HasOwner(address string, remotes []string) bool {
+	_, inside, _ := strings.Cut(ComparableAddress(address), "/")
+	parts := strings.Split(strings.ToLower(inside), "/")
+	return slices.ContainsFunc(remotes, func(remote string) bool {
+		_, owner, _ := strings.Cut(remote, "/")
+		owner, _, _ = strings.Cut(owner, "/")
+		return slices.Contains(parts, strings.ToLower(owner))
+	})
 }

@@ -101,7 +101,7 @@ func (c *Catalog) Index(ctx context.Context) (*Index, error) {
 
 // Manifest reads the manifest of a plugin.
 func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) {
-	if !validName(installable, name) {
+	if !validName(installable(), name) {
 		return nil, unknownError(name, nil)
 	}
 	file := name + ".yaml"

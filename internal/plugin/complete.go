@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -17,7 +17,7 @@ import (
 const completionMax = 1 << 20
 
 // directive matches the last line of a response in cobra's completion protocol.
-var directive = regexp.MustCompile(`^:[0-9]+$`)
+var directive = lazy.Regexp(`^:[0-9]+$`)
 
 // Complete runs the hidden completion command of a plugin, as cobra defines it, and returns its
 // output: one word per line, followed by a directive. It returns false if the plugin fails,
@@ -33,7 +33,7 @@ func Complete(ctx context.Context, path, command string, args, env []string) (st
 		return "", false
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
-	if !directive.MatchString(lines[len(lines)-1]) {
+	if !directive().MatchString(lines[len(lines)-1]) {
 		return "", false
 	}
 	for i := range lines {

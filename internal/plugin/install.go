@@ -150,7 +150,7 @@ func writeWhole(path string, mode os.FileMode, write func(*os.File) error) (err 
 // Uninstall removes the program and the receipt of a plugin that was installed by Install.
 func (f Directory) Uninstall(name string) (err error) {
 	target := filepath.Join(f.Path, fileName(name))
-	if !validName(runnable, name) || !exists(target) && !exists(receiptPath(f.Path, name)) {
+	if !validName(runnable(), name) || !exists(target) && !exists(receiptPath(f.Path, name)) {
 		return NotInstalledError(name, f.Path)
 	}
 	unlock, err := f.lock()

@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -21,7 +21,7 @@ const (
 	catalogKind  = "PluginCatalog"
 )
 
-var checksumForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var checksumForm = lazy.Regexp(`^sha256:[0-9a-f]{64}$`)
 
 // Manifest describes a plugin and its versions.
 type Manifest struct {
@@ -90,7 +90,7 @@ func parseManifest(data []byte, name string) (*Manifest, error) {
 		return nil, fmt.Errorf("apiVersion %q and kind %q must be %s and %s", m.APIVersion, m.Kind, apiVersion, manifestKind)
 	case m.Name != name:
 		return nil, fmt.Errorf("name %q must be %q", m.Name, name)
-	case !validName(installable, m.Bin):
+	case !validName(installable(), m.Bin):
 		return nil, fmt.Errorf("bin %q must be a file name of lower-case letters, digits and hyphens", m.Bin)
 	}
 	m.Description, m.Homepage, m.Source = printable.Line(m.Description), printable.Line(m.Homepage), printable.Line(m.Source)
@@ -111,7 +111,7 @@ func parseIndex(data []byte) (*Index, error) {
 	}
 	for n := range i.Plugins {
 		e := &i.Plugins[n]
-		if !validName(installable, e.Name) {
+		if !validName(installable(), e.Name) {
 			return nil, fmt.Errorf("name %q of plugin %d must consist of lower-case letters, digits and hyphens", e.Name, n+1)
 		}
 		e.Description, e.Homepage = printable.Line(e.Description), printable.Line(e.Homepage)
@@ -142,7 +142,7 @@ func (m *Manifest) Release(ref string) (*Release, error) {
 
 // byChecksum returns the release whose download has the given checksum.
 func (m *Manifest) byChecksum(checksum string) (*Release, error) {
-	if !checksumForm.MatchString(checksum) {
+	if !checksumForm().MatchString(checksum) {
 		return nil, fmt.Errorf("invalid digest %q: must be sha256: and 64 hexadecimal digits", checksum)
 	}
 	for _, v := range m.Versions {
@@ -205,7 +205,7 @@ func (m *Manifest) release(version string, p Platform) (*Release, error) {
 	if _, err := semver.StrictNewVersion(version); err != nil {
 		return nil, m.notSemantic(version)
 	}
-	if !checksumForm.MatchString(p.Checksum) {
+	if !checksumForm().MatchString(p.Checksum) {
 		return nil, fmt.Errorf("checksum %q of %s %s must be sha256: and 64 hexadecimal digits", p.Checksum, m.Name, version)
 	}
 	if p.ExtractPath != "" {
@@ -228,7 +228,7 @@ func (r *Release) inArchive() wanted {
 // ParseRef splits NAME, NAME@VERSION or NAME@sha256:DIGEST.
 func ParseRef(word string) (name, ref string, err error) {
 	name, ref, at := strings.Cut(word, "@")
-	if !validName(installable, name) {
+	if !validName(installable(), name) {
 		return "", "", fmt.Errorf("invalid plugin name %q: must consist of lower-case letters, digits and hyphens and start with a letter", name)
 	}
 	if at && ref == "" {

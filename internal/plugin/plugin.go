@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // The environment variables of Flux 2.9 for the plugin directory and the plugin catalog.
@@ -27,9 +29,9 @@ const nameMax = 100
 
 var (
 	// installable matches the names that a catalog may use.
-	installable = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	installable = lazy.Regexp(`^[a-z][a-z0-9-]*$`)
 	// runnable matches the names that programs not installed by flux may use.
-	runnable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	runnable = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
 // Plugin is a program that flux runs as a command.
@@ -55,7 +57,7 @@ type Finder struct {
 
 // Find returns a plugin by name.
 func (f Finder) Find(name string) (Plugin, bool) {
-	if !validName(runnable, name) || f.Reserved(name) {
+	if !validName(runnable(), name) || f.Reserved(name) {
 		return Plugin{}, false
 	}
 	for _, folder := range f.directories() {
@@ -136,7 +138,7 @@ func namesIn(folder string) []string {
 		if ok && runtime.GOOS == "windows" {
 			name, ok = strings.CutSuffix(name, windowsSuffix)
 		}
-		if ok && !entry.IsDir() && validName(runnable, name) {
+		if ok && !entry.IsDir() && validName(runnable(), name) {
 			names = append(names, name)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 const (
@@ -85,7 +85,7 @@ func Start(ctx context.Context, program string, o Options) (*Sandbox, error) {
 }
 
 // exports matches the output of flux-sandbox env.
-var exports = regexp.MustCompile(`(?m)^export (?:FLUX_SANDBOX_)?([A-Z_]+)='([^']*)'$`)
+var exports = lazy.Regexp(`(?m)^export (?:FLUX_SANDBOX_)?([A-Z_]+)='([^']*)'$`)
 
 func (s *Sandbox) start(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
@@ -98,7 +98,7 @@ func (s *Sandbox) start(ctx context.Context, o Options) error {
 		return err
 	}
 	env := map[string]string{}
-	for _, m := range exports.FindAllStringSubmatch(string(out), -1) {
+	for _, m := range exports().FindAllStringSubmatch(string(out), -1) {
 		env[m[1]] = m[2]
 	}
 	s.GitURL, s.Registry, s.user, s.password = env["GIT_URL"], env["REGISTRY"], env["USER"], env["PASSWORD"]
@@ -191,11 +191,11 @@ func (s *Sandbox) run(ctx context.Context, inherited *os.File, args ...string) (
 }
 
 // crash matches the first line that a Go program prints when it crashes.
-var crash = regexp.MustCompile(`(?m)^\s*(?:✗ )?((?:panic|fatal error|runtime): .*)$`)
+var crash = lazy.Regexp(`(?m)^\s*(?:✗ )?((?:panic|fatal error|runtime): .*)$`)
 
 // reason returns the output line that explains a failure: the first line of a crash, else the last line.
 func reason(text string) string {
-	if m := crash.FindStringSubmatch(text); m != nil {
+	if m := crash().FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
 	text = strings.TrimSpace(text)

@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -78,11 +78,11 @@ var otherWords = []string{
 }
 
 // word matches a word of a name such as dbPassword, DB_PASSWORD or db-password.
-var word = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
+var word = lazy.Regexp(`[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
 
 // isCredential reports whether a field with a name and a value contains a credential.
 func isCredential(name, value string) bool {
-	words := word.FindAllString(name, -1)
+	words := word().FindAllString(name, -1)
 	for i := range words {
 		words[i] = strings.ToLower(words[i])
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -125,11 +126,11 @@ func ociRepositories(_ *state, o *Object) []hit {
 // clouds lists the registries of cloud providers.
 var clouds = []struct {
 	provider string
-	host     *regexp.Regexp
+	host     func() *regexp.Regexp
 }{
-	{"aws", regexp.MustCompile(`^\d+\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?$`)},
-	{"azure", regexp.MustCompile(`\.azurecr\.(io|cn|us)$`)},
-	{"gcp", regexp.MustCompile(`^([a-z0-9-]+\.)?gcr\.io$|-docker\.pkg\.dev$`)},
+	{"aws", lazy.Regexp(`^\d+\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?$`)},
+	{"azure", lazy.Regexp(`\.azurecr\.(io|cn|us)$`)},
+	{"gcp", lazy.Regexp(`^([a-z0-9-]+\.)?gcr\.io$|-docker\.pkg\.dev$`)},
 }
 
 func registryProviders(_ *state, o *Object) []hit {
@@ -143,7 +144,7 @@ func registryProviders(_ *state, o *Object) []hit {
 	}
 	name := host(address)
 	for _, cloud := range clouds {
-		if cloud.host.MatchString(name) {
+		if cloud.host().MatchString(name) {
 			return []hit{{field: k.Fetch.Address, message: name + " is used without credentials", fix: "set spec.provider: " + cloud.provider}}
 		}
 	}

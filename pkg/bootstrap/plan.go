@@ -11,6 +11,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -135,11 +136,11 @@ func (e *UnreadyError) Error() string {
 // Unwrap returns Err.
 func (e *UnreadyError) Unwrap() error { return e.Err }
 
-var branchName = regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f]+$`)
+var branchName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f]+$`) })
 
 // validate returns an error if a field of the plan is invalid.
 func (p Plan) validate() error {
-	if !branchName.MatchString(p.Branch) || strings.Contains(p.Branch, "..") || strings.HasPrefix(p.Branch, "-") ||
+	if !branchName().MatchString(p.Branch) || strings.Contains(p.Branch, "..") || strings.HasPrefix(p.Branch, "-") ||
 		strings.HasPrefix(p.Branch, "/") || strings.HasSuffix(p.Branch, "/") || strings.HasSuffix(p.Branch, ".lock") {
 		return hint.Errorf("set a branch such as --branch=main", "invalid branch name %q", p.Branch)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -36,7 +36,7 @@ type variables struct {
 	unset func(o *unstructured.Unstructured, names []string)
 }
 
-var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+var variableName = lazy.Regexp(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 
 // variablesOf returns the variables of a Kustomization. Later entries of substituteFrom override
 // earlier ones, substitute overrides all of them, and Options.Vars overrides substitute.
@@ -62,7 +62,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 		v.secret[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.values)) {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return nil, fmt.Errorf("invalid variable name %q: must contain only letters, digits and _, and not begin with a digit", name)
 		}
 	}
@@ -246,12 +246,12 @@ func (v *variables) evaluate(text string) (map[string]any, error) {
 
 // plainVariable matches a variable without a default or another operation, and the preceding dollar
 // signs.
-var plainVariable = regexp.MustCompile(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`)
+var plainVariable = lazy.Regexp(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`)
 
 // escapeUnset escapes variables without a value, so that substitution keeps them.
 func (v *variables) escapeUnset(text string) string {
-	return plainVariable.ReplaceAllStringFunc(text, func(found string) string {
-		parts := plainVariable.FindStringSubmatch(found)
+	return plainVariable().ReplaceAllStringFunc(text, func(found string) string {
+		parts := plainVariable().FindStringSubmatch(found)
 		if _, set := v.values[parts[2]]; set || len(parts[1])%2 == 1 {
 			return found // it has a value or is already escaped
 		}
@@ -262,7 +262,7 @@ func (v *variables) escapeUnset(text string) string {
 // without returns the variables of a text that have neither a value nor a default.
 func (v *variables) without(text string) []string {
 	var names []string
-	for _, parts := range plainVariable.FindAllStringSubmatch(text, -1) {
+	for _, parts := range plainVariable().FindAllStringSubmatch(text, -1) {
 		if _, set := v.values[parts[2]]; !set && len(parts[1])%2 == 0 && !slices.Contains(names, parts[2]) {
 			names = append(names, parts[2])
 		}

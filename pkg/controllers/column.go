@@ -3,6 +3,7 @@ package controllers
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 var suspended = Column{Header: "SUSPENDED", Value: func(k Kind, o Object) string {
@@ -20,11 +21,13 @@ func (c Column) Cell(k Kind, o Object) string {
 	return Shorten(c.Field.String(o))
 }
 
-var digests = regexp.MustCompile(`\b(sha1|sha256|sha384|sha512|blake3):([0-9a-f]{8})[0-9a-f]+`)
+var digests = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(sha1|sha256|sha384|sha512|blake3):([0-9a-f]{8})[0-9a-f]+`)
+})
 
 // Shorten truncates every digest in a text to eight hexadecimal digits, as
 // tables print revisions and messages.
-func Shorten(s string) string { return digests.ReplaceAllString(s, "$1:$2") }
+func Shorten(s string) string { return digests().ReplaceAllString(s, "$1:$2") }
 
 func revision(p Path) Column { return Column{Header: "REVISION", Field: p} }
 

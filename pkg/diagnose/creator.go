@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 )
@@ -29,7 +30,7 @@ func (e *evaluation) creator(t controllers.ID) (controllers.ID, bool) {
 		for _, resource := range resources {
 			manifest, _ := resource.(map[string]any)
 			r := controllers.IDOf(manifest)
-			literal := strings.Trim(expression.ReplaceAllString(r.Name, ""), "-.") != ""
+			literal := strings.Trim(expression().ReplaceAllString(r.Name, ""), "-.") != ""
 			if literal && r.Group == t.Group && r.Kind == t.Kind && renders(r.Name, t.Name) && (r.Namespace == "" || renders(r.Namespace, t.Namespace)) {
 				return id, true
 			}
@@ -39,11 +40,11 @@ func (e *evaluation) creator(t controllers.ID) (controllers.ID, bool) {
 }
 
 // expression matches an expression in a template of a ResourceSet.
-var expression = regexp.MustCompile(`<<.*?>>`)
+var expression = lazy.Regexp(`<<.*?>>`)
 
 // renders reports whether a template may render to a text. Expressions may render to any text.
 func renders(template, text string) bool {
-	literals := expression.Split(template, -1)
+	literals := expression().Split(template, -1)
 	for i := range literals {
 		literals[i] = regexp.QuoteMeta(literals[i])
 	}

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/fluxkit/flux/internal/kube/event"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/inventory"
@@ -134,11 +134,11 @@ func (s *diagnosis) mayExplain(sub rules.Subject, e event.Event) bool {
 }
 
 // spans matches durations.
-var spans = regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`)
+var spans = lazy.Regexp(`\b[0-9][0-9.]*(ms|µs|s)\b`)
 
 // timeless removes durations and temporary directories from a message, so that equal failures compare equal.
 func timeless(message string) string {
-	return spans.ReplaceAllString(failure.WithoutTempDirs(message), "")
+	return spans().ReplaceAllString(failure.WithoutTempDirs(message), "")
 }
 
 // findPods reports whether applied workloads are not ready, and makes the first of them the root cause. Exhausted retries are a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/event"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
@@ -144,12 +144,12 @@ func (n notification) undelivered(ctx context.Context, c *observe.Cluster) (rule
 }
 
 // addressPath matches the path of a URL, which is a secret for many services.
-var addressPath = regexp.MustCompile(`(https?://)(?:[^\s"'/@]*@)?([^\s"'/?#]+)[/?#][^\s"']*`)
+var addressPath = lazy.Regexp(`(https?://)(?:[^\s"'/@]*@)?([^\s"'/?#]+)[/?#][^\s"']*`)
 
 // withoutPaths returns an error of a notification without the redundant object name and without the paths of URLs.
 func withoutPaths(message string) string {
 	if _, rest, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(message, "failed to ") {
 		message = rest
 	}
-	return failure.OneLine(addressPath.ReplaceAllString(message, "$1$2/…"))
+	return failure.OneLine(addressPath().ReplaceAllString(message, "$1$2/…"))
 }

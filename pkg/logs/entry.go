@@ -3,8 +3,9 @@ package logs
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"time"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Entry is a line of a controller's log.
@@ -63,15 +64,15 @@ func (s *source) entry(l line) Entry {
 
 var (
 	// klogHeader matches the start of a line of klog: Wmmdd hh:mm:ss.
-	klogHeader = regexp.MustCompile(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
-	dying      = regexp.MustCompile(`^(panic:|fatal error:|goroutine \d+ \[|runtime: |SIG[A-Z]+:)`)
+	klogHeader = lazy.Regexp(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
+	dying      = lazy.Regexp(`^(panic:|fatal error:|goroutine \d+ \[|runtime: |SIG[A-Z]+:)`)
 )
 
 // plainLevel returns the level of a text line. The lines after a panic have its level.
 func plainLevel(text []byte, before string) string {
-	m := klogHeader.FindSubmatch(text)
+	m := klogHeader().FindSubmatch(text)
 	switch {
-	case m != nil && (m[1][0] == 'E' || m[1][0] == 'F'), m == nil && dying.Match(text):
+	case m != nil && (m[1][0] == 'E' || m[1][0] == 'F'), m == nil && dying().Match(text):
 		return "error"
 	case m == nil && before != "":
 		return before

@@ -13,7 +13,7 @@ func siblings(lines []string, at, column int) map[string]string {
 		case indent < column || strings.HasPrefix(lines[i], "---"):
 			return true
 		}
-		if m := entry.FindStringSubmatch(strings.TrimSuffix(lines[i], "\n")); m != nil && found[m[2]] == "" {
+		if m := entry().FindStringSubmatch(strings.TrimSuffix(lines[i], "\n")); m != nil && found[m[2]] == "" {
 			found[m[2]] = m[3]
 		}
 		return first

@@ -3,10 +3,10 @@ package migrate
 import (
 	"context"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -40,8 +40,8 @@ var (
 	// entry matches a key of a mapping with a plain value. Matching lines instead
 	// of documents reaches templates and patches in strings and keeps the rest of
 	// the file, such as comments, unchanged.
-	entry = regexp.MustCompile(`^( *(?:- +)*)["']?(apiVersion|kind|group|version)["']?:[ \t]+["']?([A-Za-z0-9./-]+)["']?,?[ \t]*(?:#.*)?\r?$`)
-	named = regexp.MustCompile(`\b([a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
+	entry = lazy.Regexp(`^( *(?:- +)*)["']?(apiVersion|kind|group|version)["']?:[ \t]+["']?([A-Za-z0-9./-]+)["']?,?[ \t]*(?:#.*)?\r?$`)
+	named = lazy.Regexp(`\b([a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
 )
 
 // Rewrite updates the versions of Flux kinds in a text to the versions of a release: apiVersion
@@ -108,7 +108,7 @@ func removedFields(lines []string, at int, c Change, edits map[int][]string, see
 // rewriteLine returns the migrated line and its change, if any.
 func rewriteLine(lines []string, i int, r Release) (string, *Change) {
 	line := lines[i]
-	m := entry.FindStringSubmatchIndex(strings.TrimSuffix(line, "\n"))
+	m := entry().FindStringSubmatchIndex(strings.TrimSuffix(line, "\n"))
 	if m == nil {
 		return line, nil
 	}
@@ -139,7 +139,7 @@ func unclear(line string, r Release) bool {
 	if strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return false
 	}
-	for _, m := range named.FindAllStringSubmatch(line, -1) {
+	for _, m := range named().FindAllStringSubmatch(line, -1) {
 		if r.outdated(m[1], m[2]) {
 			return true
 		}

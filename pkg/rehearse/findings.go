@@ -3,10 +3,8 @@ package rehearse
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/event"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -140,9 +139,7 @@ func conversion(k controllers.Kind, field string) string {
 }
 
 // volatile matches the parts of messages that differ between any two clusters: digests, times and addresses.
-var volatile = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(sha1|sha256):[0-9a-f]{7,64}|[0-9a-f]{40}|\b[0-9.]+(ms|s|m)\b|127\.\d+\.\d+\.\d+(:\d+)?|\b\d{1,2}:\d{2}:\d{2}\S*`)
-})
+var volatile = lazy.Regexp(`(sha1|sha256):[0-9a-f]{7,64}|[0-9a-f]{40}|\b[0-9.]+(ms|s|m)\b|127\.\d+\.\d+\.\d+(:\d+)?|\b\d{1,2}:\d{2}:\d{2}\S*`)
 
 func stable(message string) string { return volatile().ReplaceAllString(message, "…") }
 

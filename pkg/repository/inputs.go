@@ -6,15 +6,14 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -50,9 +49,7 @@ func (r *inputs) kustomization(ks *unstructured.Unstructured, folder string) boo
 }
 
 // changedNames matches text that changes the names of objects.
-var changedNames = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`name(Prefix|Suffix)|replacements|name["']?\s*:[^\n]*\$\{|/name\b`)
-})
+var changedNames = lazy.Regexp(`name(Prefix|Suffix)|replacements|name["']?\s*:[^\n]*\$\{|/name\b`)
 
 // contains reports whether the files may contain an object with all of the words.
 func (r *inputs) contains(words []string) bool {
@@ -133,9 +130,7 @@ func (r *inputs) folder(name string) bool {
 
 // fluxMarkers matches text of a file that may contain a Kustomization or HelmRelease: an API
 // version of Flux, or an API version or kind that is substituted, escaped or an alias.
-var fluxMarkers = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
-})
+var fluxMarkers = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
 
 // mayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
 // is slow, so texts without any of its parts are excluded first.

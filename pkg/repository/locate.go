@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -112,7 +113,7 @@ func (w Wanted) template(g *Graph) Wanted {
 	set := w.Applier.Object
 	found := Wanted{Object: controllers.IDOf(set), Applier: Applier(g, controllers.IDOf(set)), Field: "spec"}
 	templates := slices.DeleteFunc((controllers.Part{Object: set}).Elements("spec.resources"), func(t controllers.Part) bool {
-		name, err := regexp.Compile("^" + strings.Join(quoted(action.Split(t.Text("metadata.name"), -1)), ".*") + "$")
+		name, err := regexp.Compile("^" + strings.Join(quoted(action().Split(t.Text("metadata.name"), -1)), ".*") + "$")
 		return err != nil || t.Text("kind") != w.Object.Kind || !name.MatchString(w.Object.Name)
 	})
 	if len(templates) == 1 {
@@ -122,7 +123,7 @@ func (w Wanted) template(g *Graph) Wanted {
 }
 
 // action matches what a template replaces: its actions, and variables of the Kustomization.
-var action = regexp.MustCompile(`<<.*?>>|\$\{.*?\}`)
+var action = lazy.Regexp(`<<.*?>>|\$\{.*?\}`)
 
 // quoted returns the texts as regular expressions that match only them.
 func quoted(texts []string) []string {
@@ -206,10 +207,10 @@ func (w Wanted) transformed(k kustomizations, files map[string]bool, all []posit
 }
 
 // suffix is the hash that kustomize appends to the name of a generated object.
-var suffix = regexp.MustCompile(`-[0-9a-z]{10}$`)
+var suffix = lazy.Regexp(`-[0-9a-z]{10}$`)
 
 // Generated reports whether a name has the hash suffix of an object that kustomize has generated.
-func Generated(name string) bool { return suffix.MatchString(name) }
+func Generated(name string) bool { return suffix().MatchString(name) }
 
 // generated returns the place of the generator of a ConfigMap or Secret in a kustomization.yaml.
 func (w Wanted) generated(k kustomizations, files map[string]bool) Place {
@@ -220,7 +221,7 @@ func (w Wanted) generated(k kustomizations, files map[string]bool) Place {
 	case !w.Object.IsSecret():
 		return Place{}
 	}
-	name := suffix.ReplaceAllString(w.Object.Name, "")
+	name := suffix().ReplaceAllString(w.Object.Name, "")
 	return k.entry(files, list, "name", func(generator controllers.Part) bool {
 		return generator.Text("name") == name || generator.Text("name") == w.Object.Name
 	})

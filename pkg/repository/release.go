@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -189,12 +188,8 @@ func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool
 }
 
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
-var fluxVersions = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
-})
+var fluxVersions = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
 
 // fluxTemplates matches a template that may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
 // place of an API version or a kind.
-var fluxTemplates = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io|fluxcd\.controlplane\.io|(apiVersion|kind)["']?\s*:[^\n]*\{\{`)
-})
+var fluxTemplates = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io|fluxcd\.controlplane\.io|(apiVersion|kind)["']?\s*:[^\n]*\{\{`)

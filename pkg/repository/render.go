@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // count counts the objects of a rendering. It ends the graph if there are too many.
@@ -103,7 +104,7 @@ func (g *Graph) kustomize(ks *unstructured.Unstructured, reads *reader) (*build.
 	})
 	var folder *sourcetree.PathError
 	if errors.As(err, &folder) {
-		err = fmt.Errorf("building %s: %w", id, err)
+		err = fmt.Errorf("building %s: %w%s", id, err, relocation(g, ks))
 	}
 	if err != nil {
 		return nil, err
@@ -146,4 +147,14 @@ func (g *Graph) Data(ctx context.Context, object controllers.ID) (map[string][]b
 		return g.Build.Lookup.Data(ctx, object)
 	}
 	return nil, err
+}
+
+// relocation returns the remedy if the directory of a Kustomization exists below another one, from which the artifact of its source
+// may have been pushed.
+func relocation(g *Graph, ks *unstructured.Unstructured) string {
+	source, parent := build.SourceOf(ks), layout.Above(g.Tree, g.Path, folderOf(g, ks))
+	if source.Kind == controllers.GitRepository || parent == "" {
+		return ""
+	}
+	return fmt.Sprintf(", but it exists in %s: if the artifact of %s contains this directory, set --local-sources %s=%s", parent, source, source, parent)
 }

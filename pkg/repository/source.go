@@ -62,6 +62,8 @@ type UnavailableError struct {
 	Elsewhere bool
 	// Undefined is set if the repository does not contain the source.
 	Undefined bool
+	// Pushed is set if the content of the source may have been pushed from this repository.
+	Pushed bool
 }
 
 func (e *UnavailableError) Error() string { return e.Reason }
@@ -158,7 +160,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	case a.isOwn(source, err):
 		return a.artifact(o, a.graph.Tree)
 	case errors.Is(err, build.ErrNotFound):
-		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found among the objects that %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true})
+		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found among the objects that %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true, Pushed: true})
 	case err != nil:
 		return nil, err
 	}
@@ -167,11 +169,11 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	if local && identity.Follows(controllers.GitReferenceOf(o.Object)) {
 		return a.artifact(o, a.graph.Tree)
 	}
-	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, local))
+	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, identity, local))
 }
 
 // notInTree returns the error for a source whose files are not in the tree.
-func notInTree(o *unstructured.Unstructured, local bool) error {
+func notInTree(o *unstructured.Unstructured, identity Identity, local bool) error {
 	source := controllers.IDOf(o.Object)
 	switch {
 	case local:
@@ -180,10 +182,11 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}
 	remedy := "set its directory in this repository with --local-sources " + hint.Quote(source.String()) + "=PATH"
-	if url := text(o, "spec", "url"); url != "" {
+	url := text(o, "spec", "url")
+	if url != "" {
 		remedy += ", or another directory with --map " + hint.Quote(url+"=DIR")
 	}
-	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: %s", source, remedy), Elsewhere: true}
+	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: %s", source, remedy), Elsewhere: true, Pushed: url == "" || identity.mayPush(url)}
 }
 
 // elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents does not

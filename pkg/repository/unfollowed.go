@@ -1,19 +1,19 @@
 package repository
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
@@ -69,14 +69,10 @@ func mayCreateFlux(o *unstructured.Unstructured) bool {
 }
 
 // embeddedManifests matches the API version of a Kustomization or HelmRelease in JSON, and in YAML within it.
-var embeddedManifests = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`apiVersion\\*["']?\s*:\s*\\*["']?(kustomize|helm)\.toolkit\.fluxcd\.io/v`)
-})
+var embeddedManifests = lazy.Regexp(`apiVersion\\*["']?\s*:\s*\\*["']?(kustomize|helm)\.toolkit\.fluxcd\.io/v`)
 
 // paths matches the paths in manifests of Kustomizations, and of charts in a directory.
-var paths = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:path|chart)\\*["']?\s*:\s*\\*["']?([^"',\\\n}]+)`)
-})
+var paths = lazy.Regexp(`(?:path|chart)\\*["']?\s*:\s*\\*["']?([^"',\\\n}]+)`)
 
 // mentioned returns the directories that an object contains, which may not exist, or "." for an unknown directory.
 func mentioned(o *unstructured.Unstructured) []string {
@@ -99,13 +95,49 @@ func mentioned(o *unstructured.Unstructured) []string {
 // directories if its files or its patches contain Flux objects.
 func ReadBy(g *Graph, ks *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(ks.Object["spec"])
-	if err != nil || mayContainFlux(spec) || slices.ContainsFunc(Files(g, ks), func(name string) bool {
-		text, err := fs.ReadFile(g.Tree, name)
-		return err != nil || mayContainFlux(text)
-	}) {
+	if err != nil || mayContainFlux(spec) || readsAny(g, ks, mayContainFlux) {
 		return []string{"."}
 	}
 	return nil
+}
+
+// readsAny reports whether a Kustomization reads a file with a property, or one that cannot be read.
+func readsAny(g *Graph, ks *unstructured.Unstructured, has func([]byte) bool) bool {
+	return slices.ContainsFunc(Files(g, ks), func(name string) bool {
+		text, err := fs.ReadFile(g.Tree, name)
+		return err != nil || has(text)
+	})
+}
+
+// Readable returns the files without those that ignore rules of the source of a Kustomization exclude in both revisions, such as
+// workflows in .github: its Flux objects cannot read them, unless they use a source that they define.
+func (p Pair) Readable(ks *unstructured.Unstructured, files []string) []string {
+	definesSource := func(text []byte) bool { return bytes.Contains(text, []byte("source.toolkit.fluxcd.io")) }
+	if readsAny(p.Base, ks, definesSource) || readsAny(p.Head, ks, definesSource) {
+		return files
+	}
+	return slices.DeleteFunc(slices.Clone(files), func(name string) bool { return excludes(p.Base, ks, name) && excludes(p.Head, ks, name) })
+}
+
+// Pushed returns the files that a Kustomization may read if the artifact of its source was pushed from a directory of this
+// repository.
+func (p Pair) Pushed(ks *unstructured.Unstructured, files []string) []string {
+	folder := layout.Path(ks)
+	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
+		return !layout.MayBePushed(p.Base.Tree, folder, name) && !layout.MayBePushed(p.Head.Tree, folder, name)
+	})
+}
+
+// excludes reports whether a file is not in the artifact of the source of a Kustomization because it is excluded or not in the
+// tree.
+func excludes(g *Graph, ks *unstructured.Unstructured, name string) bool {
+	tree, err := g.Content(build.SourceOf(ks))
+	if err != nil {
+		return false
+	}
+	_, err = fs.Stat(tree, name)
+	_, inTree := fs.Stat(g.Tree, name)
+	return sourcetree.IsExcluded(err) || errors.Is(err, fs.ErrNotExist) && errors.Is(inTree, fs.ErrNotExist)
 }
 
 // Unread returns the files that differ between the revisions but that no object in the graphs reads.
@@ -119,14 +151,14 @@ func (p Pair) Unread() ([]string, error) {
 	for _, g := range []*Graph{p.Base, p.Head} {
 		for _, n := range g.found.nodes {
 			for _, name := range Files(g, n.owner) {
-				read[name] = true
+				read[inTree(g, build.SourceOf(n.owner), name)] = true
 			}
 		}
 		for _, o := range g.found.objects {
 			if build.IsHelmRelease(o.Unstructured) {
 				if c, ok := chartOf(g, o.Unstructured); ok {
 					for _, name := range c.names {
-						charts = append(charts, sourcetree.Clean(name))
+						charts = append(charts, inTree(g, c.source, name))
 					}
 				}
 			}
@@ -135,6 +167,14 @@ func (p Pair) Unread() ([]string, error) {
 	return slices.DeleteFunc(changed, func(name string) bool {
 		return read[name] || slices.ContainsFunc(charts, func(chart string) bool { return chart != "." && sourcetree.Within(chart, name) })
 	}), nil
+}
+
+// inTree returns the path in the graph's tree of a file in the content of a source.
+func inTree(g *Graph, source controllers.ID, name string) string {
+	if folder, ok := g.Folders[source]; ok && folder.Tree == nil {
+		name = path.Join(folder.Path, name)
+	}
+	return sourcetree.Clean(name)
 }
 
 // differing returns the files in a directory that differ between two trees.

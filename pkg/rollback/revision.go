@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
 // complete matches the values that a field accepts.
-var complete = map[string]*regexp.Regexp{
-	"commit":  regexp.MustCompile(`^[0-9a-f]{40}$`),
-	"digest":  regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
-	"version": regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+]\S+)?$`),
+var complete = map[string]func() *regexp.Regexp{
+	"commit":  lazy.Regexp(`^[0-9a-f]{40}$`),
+	"digest":  lazy.Regexp(`^sha256:[0-9a-f]{64}$`),
+	"version": lazy.Regexp(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+]\S+)?$`),
 }
 
 // selects returns what the field selects: a commit, a digest or a version.
@@ -80,12 +81,12 @@ func (p *Plan) lastGood(history []tree.HistoryEntry) (tree.HistoryEntry, bool) {
 	}
 	for _, e := range history {
 		value := p.value(p.revision(e))
-		if e.Succeeded && complete[p.selects()].MatchString(value) && value != now && !attempted[e.Digest] {
+		if e.Succeeded && complete[p.selects()]().MatchString(value) && value != now && !attempted[e.Digest] {
 			return e, true
 		}
 	}
 	applied := (controllers.Path{"status.lastAppliedRevision"}).String(p.object.Object)
-	usable := complete[p.selects()].MatchString(p.value(applied)) && applied != p.CurrentRevision
+	usable := complete[p.selects()]().MatchString(p.value(applied)) && applied != p.CurrentRevision
 	if len(history) == 0 && usable { // controllers without a history
 		return tree.HistoryEntry{Revision: applied}, true
 	}
@@ -109,7 +110,7 @@ func (p *Plan) resolve(wanted string, history []tree.HistoryEntry) (string, erro
 	found := map[string]string{}
 	for _, e := range history {
 		revision := p.revision(e)
-		if complete[p.selects()].MatchString(p.value(revision)) && (reconcile.RevisionMatches(revision, wanted) || reconcile.RevisionMatches(e.Origin, wanted)) {
+		if complete[p.selects()]().MatchString(p.value(revision)) && (reconcile.RevisionMatches(revision, wanted) || reconcile.RevisionMatches(e.Origin, wanted)) {
 			found[p.value(revision)] = revision
 		}
 	}
@@ -120,7 +121,7 @@ func (p *Plan) resolve(wanted string, history []tree.HistoryEntry) (string, erro
 		for _, revision := range found {
 			return revision, nil
 		}
-	case complete[p.selects()].MatchString(value):
+	case complete[p.selects()]().MatchString(value):
 		return wanted, nil
 	}
 	return "", hint.Errorf("specify a complete "+p.selects(), "%q is not a revision in the history of %s", wanted, p.object)

@@ -109,7 +109,9 @@ func (r *Run) Try(ctx context.Context, m *unstructured.Unstructured) (Attempt, e
 
 // unknownField matches the field in the API server's messages from server-side apply and from
 // strict decoding.
-var unknownField = regexp.MustCompile(`(?:\.([A-Za-z0-9_.\[\]"=-]+): field not declared in schema|unknown field "([^"]+)")`)
+var unknownField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:\.([A-Za-z0-9_.\[\]"=-]+): field not declared in schema|unknown field "([^"]+)")`)
+})
 
 // Undeclared returns the fields that an API server has rejected because the schema does not define them.
 func Undeclared(err error) []string {
@@ -117,7 +119,7 @@ func Undeclared(err error) []string {
 		return nil
 	}
 	var fields []string
-	for _, m := range unknownField.FindAllStringSubmatch(err.Error(), -1) {
+	for _, m := range unknownField().FindAllStringSubmatch(err.Error(), -1) {
 		if field := m[1] + m[2]; !slices.Contains(fields, field) {
 			fields = append(fields, field)
 		}

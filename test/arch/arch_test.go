@@ -34,7 +34,7 @@ var (
 	}
 	// rooms lists the packages below internal.
 	rooms = []string{
-		"budget", "hint", "cachedir", "terminal", "helper", "graphviz", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
+		"budget", "hint", "lazy", "cachedir", "terminal", "helper", "graphviz", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
 		"release", "sandbox", "plugin",
 	}
 )
@@ -143,12 +143,12 @@ func position(name string) int {
 
 // processFiles lists the only files that may use the streams, environment, clock and exit code of the process.
 var processFiles = map[string][]string{
-	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go", "cmd/flux/manual/main.go"},
 	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
-	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go", "cmd/flux/manual/main.go"},
 	"os.Stdin":  {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
 	"os.Getenv": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
-	"time.Now":  {"cmd/flux/main.go", "cmd/flux/flux-ui/main.go"},
+	"time.Now":  {"cmd/flux/main.go", "cmd/flux/flux-ui/main.go", "cmd/flux/manual/main.go"},
 }
 
 func TestProcessState(t *testing.T) {

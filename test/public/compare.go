@@ -33,6 +33,8 @@ type comparison struct {
 	owners, objects, equal           int
 	commits, changes, matchedChanges int
 	differences                      []string
+	// undetermined lists the commits for which flux diff exits with 2, with the reasons.
+	undetermined []string
 }
 
 // rendering contains the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
@@ -41,7 +43,7 @@ type comparison struct {
 type rendering map[string]map[string]string
 
 func (c *comparison) row() string {
-	return fmt.Sprintf("| %s | %.8s | %s | %d | %d | %d | %d | %d | %d |", c.name, c.commit, c.path, c.owners, c.objects, c.equal, c.commits, c.changes, c.matchedChanges)
+	return fmt.Sprintf("| %s | %.8s | %s | %d | %d | %d | %d | %d | %d | %d |", c.name, c.commit, c.path, c.owners, c.objects, c.equal, c.commits, c.changes, c.matchedChanges, len(c.undetermined))
 }
 
 func (c *comparison) run(ctx context.Context, commits int) error {
@@ -207,13 +209,18 @@ func changed(before, after rendering) map[string]string {
 }
 
 func (c *comparison) diff(ctx context.Context, base, head string) (map[string]string, error) {
-	out, err := output(ctx, c.clone, c.flux, "diff", "--base", base, "--head", head, "--path", c.path, "--with-helm=false", "--ignore-field=", "--exit-code=false", "-o", "json")
-	if err != nil {
+	out, err := output(ctx, c.clone, c.flux, "diff", "--base", base, "--head", head, "--path", c.path, "--with-helm=false", "--ignore-field=", "-o", "json")
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || len(out) == 0) {
 		return nil, err
 	}
 	var report struct {
 		Kustomizations []struct {
-			Owner   object `json:"owner"`
+			Owner       object `json:"owner"`
+			NotCompared *struct {
+				Reason   string `json:"reason"`
+				Affected bool   `json:"affected"`
+			} `json:"notCompared"`
 			Changes []struct {
 				Object object `json:"object"`
 				Action string `json:"action"`
@@ -224,10 +231,17 @@ func (c *comparison) diff(ctx context.Context, base, head string) (map[string]st
 		return nil, fmt.Errorf("decoding the output of flux diff: %w", err)
 	}
 	actions := map[string]string{}
+	undetermined := fmt.Sprintf("%.8s..%.8s", base, head)
 	for _, k := range report.Kustomizations {
+		if k.NotCompared != nil && k.NotCompared.Affected {
+			undetermined += fmt.Sprintf("; %s/%s: %s", k.Owner.Namespace, k.Owner.Name, k.NotCompared.Reason)
+		}
 		for _, change := range k.Changes {
 			actions[k.Owner.Namespace+"/"+k.Owner.Name+" "+change.Object.key()] = change.Action
 		}
+	}
+	if exit != nil && exit.ExitCode() == 2 {
+		c.undetermined = append(c.undetermined, undetermined)
 	}
 	return actions, nil
 }

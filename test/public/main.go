@@ -1,13 +1,15 @@
 // Command public compares flux with the library of kustomize-controller on clones
 // of public repositories, and prints the result as a Markdown table:
 //
-//	go run ./test/public -commits 30 [-clone] DIRECTORY
+//	go run ./test/public -commits 30 [-clone] DIRECTORY [NAME=PATH[,PATH]…]
 //
-// DIRECTORY contains the clones, with the names in the table of repositories. With
-// -clone, missing repositories are cloned; otherwise, they are listed and the run fails.
+// DIRECTORY contains the clones, with the names in the table of repositories, or with the
+// given names and directories of clusters. With -clone, missing repositories of the table
+// are cloned; otherwise, they are listed and the run fails.
 // The objects of flux build and the changes that flux diff --base finds in each of the
 // last commits must be equal to the output of the renderer in test/outside/render.
-// Charts are not rendered, because they are stored on other hosts.
+// Charts are not rendered, because they are stored on other hosts. The reasons for an
+// undetermined result of flux diff are printed, and are no differences.
 package main
 
 import (
@@ -56,8 +58,12 @@ func run(ctx context.Context) (err error) {
 	only := flag.String("only", "", "name of the only repository to compare")
 	fetch := flag.Bool("clone", false, "clone the repositories that are missing in DIRECTORY")
 	flag.Parse()
-	if flag.NArg() != 1 {
-		return errors.New("usage: go run ./test/public [-commits N] [-only NAME] [-clone] DIRECTORY")
+	if flag.NArg() < 1 {
+		return errors.New("usage: go run ./test/public [-commits N] [-only NAME] [-clone] DIRECTORY [NAME=PATH[,PATH]…]")
+	}
+	compared, err := selected(ctx, flag.Args())
+	if err != nil {
+		return err
 	}
 	work, err := os.MkdirTemp("", "flux-public-")
 	if err != nil {
@@ -68,10 +74,10 @@ func run(ctx context.Context) (err error) {
 	if err := tools.build(ctx); err != nil {
 		return err
 	}
-	fmt.Println("| repository | commit | directory | Kustomizations | objects | equal | commits | changes | equal |")
-	fmt.Println("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+	fmt.Println("| repository | commit | directory | Kustomizations | objects | equal | commits | changes | equal | undetermined |")
+	fmt.Println("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	differ := false
-	for _, r := range repositories() {
+	for _, r := range compared {
 		if *only != "" && r.name != *only {
 			continue
 		}
@@ -95,6 +101,9 @@ func run(ctx context.Context) (err error) {
 			for _, d := range c.differences {
 				fmt.Fprintln(os.Stderr, "✗", r.name, path, d)
 			}
+			for _, u := range c.undetermined {
+				fmt.Fprintln(os.Stderr, "-", r.name, path, u)
+			}
 			differ = differ || len(c.differences) > 0
 		}
 	}
@@ -102,6 +111,23 @@ func run(ctx context.Context) (err error) {
 		return errors.New("flux and kustomize-controller's library differ, or repositories are missing")
 	}
 	return nil
+}
+
+// selected returns the repositories of the arguments after the directory, or those of the table.
+func selected(ctx context.Context, args []string) ([]repository, error) {
+	if len(args) == 1 {
+		return repositories(), nil
+	}
+	var all []repository
+	for _, arg := range args[1:] {
+		name, paths, _ := strings.Cut(arg, "=")
+		url, err := output(ctx, filepath.Join(args[0], name), "git", "remote", "get-url", "origin")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, repository{name, strings.TrimSpace(string(url)), strings.Split(paths, ",")})
+	}
+	return all, nil
 }
 
 // tools lists the two programs that are compared.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/fluxcd/pkg/auth"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Git returns credentials for a Git repository.
@@ -42,7 +42,7 @@ func Git(ctx context.Context, r cloud.GitRequest) (credentials cloud.GitCredenti
 }
 
 // codeCommit matches the hosts of AWS CodeCommit.
-var codeCommit = regexp.MustCompile(`^git-codecommit(-fips)?\.[a-z]{2}(-[a-z]+)+-\d+\.amazonaws\.com(\.cn)?$`)
+var codeCommit = lazy.Regexp(`^git-codecommit(-fips)?\.[a-z]{2}(-[a-z]+)+-\d+\.amazonaws\.com(\.cn)?$`)
 
 // runs reports whether the provider runs a Git server. Credentials are sent only to such a server and
 // only over TLS; the library checks this for some providers.
@@ -52,7 +52,7 @@ func runs(r cloud.GitRequest, u *url.URL) bool {
 	}
 	switch r.Provider {
 	case cloud.AWS:
-		return codeCommit.MatchString(u.Host)
+		return codeCommit().MatchString(u.Host)
 	case cloud.Azure:
 		return u.Host == "dev.azure.com" || strings.HasSuffix(u.Host, ".visualstudio.com")
 	default:

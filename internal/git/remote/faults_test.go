@@ -323,7 +323,7 @@ func TestNoFolderLeft(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		for _, entry := range left {
-			if folderName.MatchString(entry.Name()) {
+			if folderName().MatchString(entry.Name()) {
 				t.Errorf("left %s, %v", entry.Name(), err)
 			}
 		}

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Repositories are fetched into temporary directories. A killed process leaves its directory behind; a later process
@@ -16,7 +17,7 @@ const (
 	abandoned    = 24 * time.Hour
 )
 
-var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
+var folderName = lazy.Regexp(`^` + folderPrefix + `[0-9]+$`)
 
 // makeDirectory returns a new temporary directory, and removes abandoned ones.
 func makeDirectory() (string, error) {
@@ -43,7 +44,7 @@ func sweep(dir string, now time.Time) {
 		return
 	}
 	for _, entry := range found {
-		if !entry.IsDir() || !folderName.MatchString(entry.Name()) {
+		if !entry.IsDir() || !folderName().MatchString(entry.Name()) {
 			continue
 		}
 		folder := filepath.Join(dir, entry.Name())

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Read implements rest.Driver.
@@ -229,7 +230,7 @@ func (d *driver) applies(ctx context.Context, rule restriction, branch string) (
 	return false, nil
 }
 
-var patternPart = regexp.MustCompile(`\*\*/|\*\*|\*|\?|[^*?]+`)
+var patternPart = lazy.Regexp(`\*\*/|\*\*|\*|\?|[^*?]+`)
 
 // matchesPattern reports whether a branch matches a Bitbucket pattern: ? matches one character, * any characters
 // within a path segment, and ** any segments. A pattern that ends in a slash matches everything below it, and a match
@@ -239,7 +240,7 @@ func matchesPattern(pattern, branch string) bool {
 		pattern += "**"
 	}
 	var expression strings.Builder
-	for _, part := range patternPart.FindAllString(pattern, -1) {
+	for _, part := range patternPart().FindAllString(pattern, -1) {
 		expression.WriteString(map[string]string{"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[part])
 		if !strings.ContainsAny(part, "*?") {
 			expression.WriteString(regexp.QuoteMeta(part))

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // identify reads the account of the token and returns an error if the token is
@@ -62,12 +62,12 @@ func (d *driver) cause(doing string, e *rest.StatusError) error {
 
 // scopeMessage matches the message about missing scopes: the required scopes
 // and, on newer servers, the scopes of the token.
-var scopeMessage = regexp.MustCompile(`required scope\(s\)[:,] *(?:required=)?\[([^\]]*)\](?:, *token scope=(\S*))?`)
+var scopeMessage = lazy.Regexp(`required scope\(s\)[:,] *(?:required=)?\[([^\]]*)\](?:, *token scope=(\S*))?`)
 
 // requiredScopes returns the scopes that a rejected request requires, nil if it
 // was rejected for another reason.
 func requiredScopes(err error) []string {
-	found := scopeMessage.FindStringSubmatch(rest.Message(err))
+	found := scopeMessage().FindStringSubmatch(rest.Message(err))
 	if found == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func requiredScopes(err error) []string {
 
 // tokenScopes returns the token's scopes for a rejected request, nil if the server does not list them.
 func tokenScopes(err error) []string {
-	found := scopeMessage.FindStringSubmatch(rest.Message(err))
+	found := scopeMessage().FindStringSubmatch(rest.Message(err))
 	if found == nil || found[2] == "" {
 		return nil
 	}

@@ -2,10 +2,10 @@ package recording
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -16,7 +16,7 @@ type Masker struct{ known redact.Set }
 
 // hookPath matches the webhook path of a Receiver. The path is derived from the Receiver's token
 // and, for some types, sufficient to call the webhook.
-var hookPath = regexp.MustCompile(`/hook/[0-9a-f]{64}`)
+var hookPath = lazy.Regexp(`/hook/[0-9a-f]{64}`)
 
 // configured reports whether the objects of a group are recorded with their spec. Commands read the
 // specs of Flux objects and workloads; other specs may contain anything.
@@ -109,14 +109,14 @@ func (m *Masker) leaves(name string, v any) any {
 
 // value returns the mask of a value. It remembers the value if the name is a credential name.
 func (m *Masker) value(name string, v any) any {
-	if text, ok := v.(string); ok && redact.Named(camelCase.ReplaceAllString(name, "$1-$2")) {
+	if text, ok := v.(string); ok && redact.Named(camelCase().ReplaceAllString(name, "$1-$2")) {
 		m.known.Add(text)
 	}
 	return redact.Mask
 }
 
 // camelCase matches the boundary between two words of a name such as clientSecret.
-var camelCase = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+var camelCase = lazy.Regexp(`([a-z0-9])([A-Z])`)
 
 // walk masks patches, the values of environment variables, headers and arguments, and the credentials in all texts.
 func (m *Masker) walk(name string, v any) any {
@@ -188,7 +188,7 @@ func (m *Masker) Text(text string) string { return m.known.Text(mask(text)) }
 func mask(text string) string {
 	text = redact.Text(text)
 	if strings.Contains(text, "/hook/") {
-		text = hookPath.ReplaceAllString(text, "/hook/"+redact.Mask)
+		text = hookPath().ReplaceAllString(text, "/hook/"+redact.Mask)
 	}
 	return text
 }

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/internal/cachedir"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/release/sigstore"
 	"github.com/fluxkit/flux/internal/web"
@@ -47,7 +47,7 @@ const (
 )
 
 // released matches the pre-release suffix of a released version. Builds of a commit have different suffixes.
-var released = regexp.MustCompile(`^((alpha|beta|rc)(\.\d+)?)?$`)
+var released = lazy.Regexp(`^((alpha|beta|rc)(\.\d+)?)?$`)
 
 // Store is the directory of downloaded sandboxes. It contains one sandbox per version.
 type Store struct {
@@ -65,7 +65,7 @@ func Open() (Store, error) {
 // IsRelease reports whether a version is a release version.
 func IsRelease(version string) bool {
 	v, err := semver.StrictNewVersion(version)
-	return err == nil && released.MatchString(v.Prerelease())
+	return err == nil && released().MatchString(v.Prerelease())
 }
 
 // At returns the directory of a version.

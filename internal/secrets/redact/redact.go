@@ -3,32 +3,33 @@ package redact
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Mask replaces a secret.
 const Mask = "*****"
 
 var (
-	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
+	userinfo = lazy.Regexp(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
 	// In JSON, an escaped quote ends the value, and Go's encoder writes & as \u0026.
-	query  = regexp.MustCompile(`(?i)([?&]|\\u0026)((?:[\w.-]*[-_.])?` + credentialNames + `)=(?:[^&#\s"'<>\\]|\\[^"])+`)
-	ageKey = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
-	pemKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
+	query  = lazy.Regexp(`(?i)([?&]|\\u0026)((?:[\w.-]*[-_.])?` + credentialNames + `)=(?:[^&#\s"'<>\\]|\\[^"])+`)
+	ageKey = lazy.Regexp(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
+	pemKey = lazy.Regexp(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
 // Text masks the credentials of every URL in a text, private keys, and the given secrets.
 func Text(s string, secrets ...string) string {
 	if strings.Contains(s, "://") {
-		s = userinfo.ReplaceAllStringFunc(s, maskUserinfo)
-		s = query.ReplaceAllString(s, "${1}${2}="+Mask)
+		s = userinfo().ReplaceAllStringFunc(s, maskUserinfo)
+		s = query().ReplaceAllString(s, "${1}${2}="+Mask)
 	}
 	if strings.Contains(s, "AGE-SECRET-KEY-") {
-		s = ageKey.ReplaceAllString(s, Mask)
+		s = ageKey().ReplaceAllString(s, Mask)
 	}
 	if strings.Contains(s, "PRIVATE KEY-----") {
-		s = pemKey.ReplaceAllString(s, Mask)
+		s = pemKey().ReplaceAllString(s, Mask)
 	}
 	for _, secret := range secrets {
 		if secret != "" {

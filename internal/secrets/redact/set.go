@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 const (
@@ -241,7 +243,7 @@ func (s *Set) begun(text string) int {
 // environment variables and flags.
 const credentialNames = `(?:access[-_]?token|token|password|passwd|pwd|passphrase|secret|secret[-_]?key|secret[-_]?access[-_]?key|client[-_]?secret|private[-_]?token|api[-_]?key|apikey|age[-_]?key|sig|signature|credentials?|creds|security[-_]?token|pat)`
 
-var credentialName = regexp.MustCompile(`(?i)(?:^|[-_.])` + credentialNames + `$`)
+var credentialName = lazy.Regexp(`(?i)(?:^|[-_.])` + credentialNames + `$`)
 
 // Named reports whether a name is a credential name.
-func Named(name string) bool { return credentialName.MatchString(name) }
+func Named(name string) bool { return credentialName().MatchString(name) }

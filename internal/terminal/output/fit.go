@@ -1,10 +1,10 @@
 package output
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
@@ -64,8 +64,8 @@ var kept = []string{"CLUSTER", "NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK P
 const forms = 3
 
 var (
-	algorithm = regexp.MustCompile(`(^|@)(sha1|sha256|sha384|sha512|blake3):`)
-	release   = regexp.MustCompile(`^v?[0-9]`)
+	algorithm = lazy.Regexp(`(^|@)(sha1|sha256|sha384|sha512|blake3):`)
+	release   = lazy.Regexp(`^v?[0-9]`)
 )
 
 // shortened returns the given form of a cell. For a revision, the first shorter form omits the
@@ -74,12 +74,12 @@ func shortened(header, cell string, form int) string {
 	if header != "REVISION" || form == 0 {
 		return cell
 	}
-	cell = algorithm.ReplaceAllString(cell, "$1")
+	cell = algorithm().ReplaceAllString(cell, "$1")
 	name, digest, ok := strings.Cut(cell, "@")
 	switch {
 	case form == 1 || !ok:
 		return cell
-	case release.MatchString(name):
+	case release().MatchString(name):
 		return name
 	default:
 		return digest

@@ -3,12 +3,12 @@ package output
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fatih/color"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
@@ -128,17 +128,17 @@ func (l *Live) frame(screen Screen) []string {
 }
 
 // escape matches an escape sequence that selects a color.
-var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var escape = lazy.Regexp("\x1b\\[[0-9;]*m")
 
 // cutLine truncates a colored line to a number of columns; 0 means no limit. This is necessary because
 // tables do not truncate the columns that identify objects.
 func cutLine(line string, columns int) string {
-	if columns == 0 || fit.Width(escape.ReplaceAllString(line, "")) <= columns {
+	if columns == 0 || fit.Width(escape().ReplaceAllString(line, "")) <= columns {
 		return line
 	}
 	var b strings.Builder
-	left, colors := columns-1, escape.FindAllString(line, -1)
-	for i, text := range escape.Split(line, -1) {
+	left, colors := columns-1, escape().FindAllString(line, -1)
+	for i, text := range escape().Split(line, -1) {
 		if wide := fit.Width(text); left >= 0 && wide > left {
 			text, left = fit.Cut(text, left+1), -1
 		} else if left >= 0 {

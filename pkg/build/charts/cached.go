@@ -5,10 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"sync"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build/recall"
 )
 
@@ -65,6 +64,4 @@ func cacheKey(r *Release) (string, bool) {
 }
 
 // secrets matches documents that may contain a Secret.
-var secrets = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bkind["']?\s*:[\s|>-]*["']?Secret(List)?\b`)
-})
+var secrets = lazy.Regexp(`\bkind["']?\s*:[\s|>-]*["']?Secret(List)?\b`)

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
@@ -79,7 +79,7 @@ func (f *chartFinder) provide(c *Chart, folder string, seen map[string]bool) err
 }
 
 // packedChart matches the name of a packed chart, which begins with the name of the chart.
-var packedChart = regexp.MustCompile(`^(.+?)-v?[0-9]+\..*\.tgz$`)
+var packedChart = lazy.Regexp(`^(.+?)-v?[0-9]+\..*\.tgz$`)
 
 // Contained returns the names of the charts in the directory charts of the chart in a directory.
 func Contained(files map[string][]byte, folder string) []string {
@@ -89,7 +89,7 @@ func Contained(files map[string][]byte, folder string) []string {
 		if chart, file, below := strings.Cut(inside, "/"); ok && below && file == "Chart.yaml" {
 			names[chart] = true
 		}
-		if packed := packedChart.FindStringSubmatch(inside); ok && packed != nil && !strings.Contains(inside, "/") {
+		if packed := packedChart().FindStringSubmatch(inside); ok && packed != nil && !strings.Contains(inside, "/") {
 			names[packed[1]] = true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -116,7 +116,7 @@ func (r valuesReference) read(ctx context.Context, namespace string, o Options) 
 // 65537 items, and such lists nest.
 const maxListItems = 100_000
 
-var listIndex = regexp.MustCompile(`\[\+?(\d+)`)
+var listIndex = lazy.Regexp(`\[\+?(\d+)`)
 
 // items returns the number of list items that the indices of a target path can create. A value that
 // is not literal can contain further paths.
@@ -125,7 +125,7 @@ func (r valuesReference) items(text string) int64 {
 		text = ""
 	}
 	var items int64
-	for _, index := range listIndex.FindAllStringSubmatch(strings.ReplaceAll(r.TargetPath+text, `\`, ""), -1) {
+	for _, index := range listIndex().FindAllStringSubmatch(strings.ReplaceAll(r.TargetPath+text, `\`, ""), -1) {
 		if n, err := strconv.Atoi(index[1]); err == nil && n <= strvals.MaxIndex { // Helm returns an error for larger indices
 			items += int64(n) + 1
 		}

@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
-var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
+var placeholder = lazy.Regexp(`\{([^{}]*)\}`)
 
 // expand returns the artifacts for spec.pathPattern: the artifacts in the spec
 // for each source directory that the pattern matches.
@@ -65,7 +66,7 @@ func matcherOf(pattern string) (*regexp.Regexp, error) {
 	b.WriteString("^")
 	at := 0
 	known := map[string]bool{}
-	for _, found := range placeholder.FindAllStringSubmatchIndex(pattern, -1) {
+	for _, found := range placeholder().FindAllStringSubmatchIndex(pattern, -1) {
 		name := pattern[found[2]:found[3]]
 		if known[name] {
 			return nil, fmt.Errorf("duplicate placeholder {%s}", name)
@@ -75,7 +76,7 @@ func matcherOf(pattern string) (*regexp.Regexp, error) {
 		at = found[1]
 	}
 	b.WriteString(regexp.QuoteMeta(pattern[at:]) + "$")
-	if strings.ContainsAny(placeholder.ReplaceAllString(pattern, ""), "{}") {
+	if strings.ContainsAny(placeholder().ReplaceAllString(pattern, ""), "{}") {
 		return nil, errors.New("unbalanced braces")
 	}
 	return budget.Regexp(b.String())
@@ -110,7 +111,7 @@ func (a artifact) fill(values map[string]string) (artifact, error) {
 
 func replaced(text string, values map[string]string) (string, error) {
 	var unknown string
-	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
+	text = placeholder().ReplaceAllStringFunc(text, func(found string) string {
 		value, ok := values[strings.Trim(found, "{}")]
 		if !ok {
 			unknown = found

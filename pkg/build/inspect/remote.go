@@ -3,10 +3,10 @@ package inspect
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
@@ -49,7 +49,7 @@ func withoutUser(address string) string {
 }
 
 // userAt matches the start of addresses such as git@host:path.
-var userAt = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
+var userAt = lazy.Regexp(`^[a-zA-Z][a-zA-Z0-9-]*@`)
 
 // remoteHost reports whether kustomize would access the network for an entry of a kustomization, and
 // returns the host. The host of ssh and file addresses is "", because they are never allowed.
@@ -73,7 +73,7 @@ func remoteHost(entry string) (host string, remote bool) {
 	case found && (scheme == "ssh" || scheme == "file" || strings.Contains(scheme, "::") || !strings.ContainsAny(scheme, "/=")):
 		return "", true
 	}
-	return "", userAt.MatchString(lower)
+	return "", userAt().MatchString(lower)
 }
 
 // Remote returns an error for a kustomization with entries on hosts that are not allowed.

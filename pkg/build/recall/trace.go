@@ -4,10 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build/inspect"
 )
 
@@ -86,9 +85,7 @@ func (t *Traces) keyOf(calls []call, results []string) (string, error) {
 }
 
 // deprecatedFields matches a kustomization with fields for which kustomize prints warnings.
-var deprecatedFields = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?im)(^|[{,\s"'])(bases|commonLabels|imageTags|patchesJson6902|patchesStrategicMerge|vars)["']?\s*:`)
-})
+var deprecatedFields = lazy.Regexp(`(?im)(^|[{,\s"'])(bases|commonLabels|imageTags|patchesJson6902|patchesStrategicMerge|vars)["']?\s*:`)
 
 // Recorder is a FileSystem that records the calls of another one.
 type Recorder struct {

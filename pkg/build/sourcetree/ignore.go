@@ -98,6 +98,12 @@ func (e *excludedError) problem() string {
 	return "excluded from the artifact by " + budget.List(e.rules, 3)
 }
 
+// IsExcluded reports whether a file was not found in an artifact because a rule excludes it.
+func IsExcluded(err error) bool {
+	var excluded *excludedError
+	return errors.As(err, &excluded)
+}
+
 // Is reports whether target is fs.ErrNotExist.
 func (e *excludedError) Is(target error) bool { return target == fs.ErrNotExist }
 

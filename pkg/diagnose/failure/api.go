@@ -1,9 +1,10 @@
 package failure
 
 import (
-	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // apiErrors lists the errors of the Kubernetes API server, and those of Helm and ssa, which wrap them. Each pattern matches at
@@ -156,9 +157,7 @@ func (f *Failure) refused(rest string) bool {
 }
 
 // health matches an object in a list of unhealthy objects.
-var health = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^` + objectPart + ` status: '(?P<code>[A-Za-z]+)'`)
-})
+var health = lazy.Regexp(`^` + objectPart + ` status: '(?P<code>[A-Za-z]+)'`)
 
 // unhealthy parses a list of unhealthy objects, or a single one.
 func (f *Failure) unhealthy(named Object, rest string) bool {

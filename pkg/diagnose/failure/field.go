@@ -1,10 +1,10 @@
 package failure
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Field is a field that the API server rejects.
@@ -56,10 +56,8 @@ func (f Failure) Immutable() bool {
 }
 
 // fieldStart matches a path and the error type of the API.
-var fieldStart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(<nil>|[A-Za-z_$][\w$-]*(?:\.[\w$-]+|\[[^\]\n]*\])*): ` +
-		`(Invalid value|Required value|Unsupported value|Duplicate value|Forbidden|Too long|Too many|Not found|Internal error)(: |, |\]|$)`)
-})
+var fieldStart = lazy.Regexp(`^(<nil>|[A-Za-z_$][\w$-]*(?:\.[\w$-]+|\[[^\]\n]*\])*): ` +
+	`(Invalid value|Required value|Unsupported value|Duplicate value|Forbidden|Too long|Too many|Not found|Internal error)(: |, |\]|$)`)
 
 // valued lists the error types that are followed by the value.
 var valued = []string{"Invalid value", "Unsupported value", "Duplicate value", "Too many", "Not found"}

@@ -1,9 +1,9 @@
 package failure
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // longestLine is the maximum length of a message in one line.
@@ -31,9 +31,7 @@ func Join(reason, message string) string {
 }
 
 // tempDirs matches the temporary directories of the controllers.
-var tempDirs = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`/[^\s'"]*/((kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?|tmp/[a-z0-9.-]+[0-9]{6,}/)`)
-})
+var tempDirs = lazy.Regexp(`/[^\s'"]*/((kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?|tmp/[a-z0-9.-]+[0-9]{6,}/)`)
 
 // WithoutTempDirs removes the temporary directories of the controllers from a message.
 func WithoutTempDirs(message string) string { return tempDirs().ReplaceAllString(message, "") }

@@ -4,10 +4,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
@@ -16,8 +16,8 @@ import (
 // ciphertext matches a value that is encrypted with SOPS. sopsMetadata matches the metadata that SOPS adds to a document in each
 // format. A text that only quotes a ciphertext has no such metadata.
 var (
-	ciphertext   = regexp.MustCompile(`ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]`)
-	sopsMetadata = regexp.MustCompile(`(?m)^\s*(sops:|"sops":|sops_mac=|\[sops\])`)
+	ciphertext   = lazy.Regexp(`ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]`)
+	sopsMetadata = lazy.Regexp(`(?m)^\s*(sops:|"sops":|sops_mac=|\[sops\])`)
 )
 
 // encryptedFields returns the fields of an object with values encrypted with SOPS. A text must be a SOPS document, unless the
@@ -47,10 +47,10 @@ func encryptedFields(o controllers.Object) []string {
 					text = string(decoded)
 				}
 			}
-			if !ciphertext.MatchString(text) {
+			if !ciphertext().MatchString(text) {
 				return
 			}
-			if alone := ciphertext.FindString(text) == strings.TrimSpace(text); whole || alone || sopsMetadata.MatchString(text) {
+			if alone := ciphertext().FindString(text) == strings.TrimSpace(text); whole || alone || sopsMetadata().MatchString(text) {
 				found = append(found, path)
 			}
 		}

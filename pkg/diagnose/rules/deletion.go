@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -83,12 +83,12 @@ func FailedDeletion(k controllers.Kind, o controllers.Object) (controllers.Readi
 }
 
 // failedJob matches the name of a Job in Helm's message about a failed hook.
-var failedJob = regexp.MustCompile(`\bjob ([a-z0-9.-]+) failed: `)
+var failedJob = lazy.Regexp(`\bjob ([a-z0-9.-]+) failed: `)
 
 // FailedHook returns the Job of the hook that fails the deletion of a release in this cluster.
 func FailedHook(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
 	failed, is := FailedDeletion(k, o)
-	m := failedJob.FindStringSubmatch(failed.Message)
+	m := failedJob().FindStringSubmatch(failed.Message)
 	if !is || m == nil || controllers.IsRemote(o) {
 		return controllers.ID{}, false
 	}
@@ -104,7 +104,7 @@ func NamespaceConditions(o controllers.Object) (details, fixes []string) {
 			continue
 		}
 		details = append(details, failure.OneLine(failure.Join(c.Reason, c.Message)))
-		if m := staleAPI.FindStringSubmatch(c.Message); typ == "NamespaceDeletionDiscoveryFailure" && m != nil {
+		if m := staleAPI().FindStringSubmatch(c.Message); typ == "NamespaceDeletionDiscoveryFailure" && m != nil {
 			fixes = append(fixes, "fix the server of API "+m[1]+", which does not respond: kubectl get apiservices",
 				hint.Command("or, if it is no longer installed, delete its registration: kubectl delete apiservice %s", apiService(m[1])))
 		}
@@ -113,7 +113,7 @@ func NamespaceConditions(o controllers.Object) (details, fixes []string) {
 }
 
 // staleAPI matches the group and version of an API whose server does not respond.
-var staleAPI = regexp.MustCompile(`server APIs: ([a-z0-9.-]+/v[a-z0-9]+): `)
+var staleAPI = lazy.Regexp(`server APIs: ([a-z0-9.-]+/v[a-z0-9]+): `)
 
 // apiService returns the name of the APIService of GROUP/VERSION.
 func apiService(api string) string {

@@ -3,10 +3,10 @@ package rules
 import (
 	"cmp"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // serverOf returns the object with the address of the server: the object itself or its source.
@@ -37,10 +37,10 @@ func addressField(s Subject) string {
 }
 
 // userOf matches the scheme, user and password of a URL.
-var userOf = regexp.MustCompile(`^([a-z0-9+]+://)[^/@\s]*@`)
+var userOf = lazy.Regexp(`^([a-z0-9+]+://)[^/@\s]*@`)
 
 // withoutUser removes the user and the password from a URL.
-func withoutUser(address string) string { return userOf.ReplaceAllString(address, "$1") }
+func withoutUser(address string) string { return userOf().ReplaceAllString(address, "$1") }
 
 // credentialsOf returns the Secret with the credentials, or "".
 func credentialsOf(s Subject) string {

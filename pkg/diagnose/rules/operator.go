@@ -1,8 +1,7 @@
 package rules
 
 import (
-	"regexp"
-
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -58,11 +57,11 @@ var operatorRules = []rule{
 }
 
 // rendered matches the field that flux-operator could not render.
-var rendered = regexp.MustCompile(`^build failed: (?:step ("[^"]*"): )?failed to build (resources(?:\[\d+\])?): `)
+var rendered = lazy.Regexp(`^build failed: (?:step ("[^"]*"): )?failed to build (resources(?:\[\d+\])?): `)
 
 // templateOf returns the field of a ResourceSet that could not be rendered.
 func templateOf(s Subject) string {
-	m := rendered.FindStringSubmatch(s.failed.Message)
+	m := rendered().FindStringSubmatch(s.failed.Message)
 	switch {
 	case m == nil:
 		return ".spec"
@@ -77,11 +76,11 @@ func templateOf(s Subject) string {
 
 // awaitedBy matches the object that a ResourceSet waits for: its API version, kind, namespace unless it is cluster-scoped, name
 // and problem.
-var awaitedBy = regexp.MustCompile(`dependency (?:[a-z0-9.-]+/)?v[a-z0-9]+/([A-Z][A-Za-z0-9]*/\S+) (not found|not ready)`)
+var awaitedBy = lazy.Regexp(`dependency (?:[a-z0-9.-]+/)?v[a-z0-9]+/([A-Z][A-Za-z0-9]*/\S+) (not found|not ready)`)
 
 // neededObject returns the object that a ResourceSet waits for if the object has the given problem; "" means any problem.
 func neededObject(s Subject, problem string) string {
-	m := awaitedBy.FindStringSubmatch(s.failed.Message)
+	m := awaitedBy().FindStringSubmatch(s.failed.Message)
 	if m == nil || problem != "" && problem != m[2] {
 		return ""
 	}

@@ -7,9 +7,9 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -88,9 +88,9 @@ func (s Subject) Classify() (Classification, bool) {
 }
 
 // word matches a word in braces.
-var word = regexp.MustCompile(`\{[a-z ]+\}`)
+var word = lazy.Regexp(`\{[a-z ]+\}`)
 
 // fill returns a text with the values of its words.
 func (s Subject) fill(text string) string {
-	return word.ReplaceAllStringFunc(text, func(name string) string { return words[name[1:len(name)-1]](s) })
+	return word().ReplaceAllStringFunc(text, func(name string) string { return words[name[1:len(name)-1]](s) })
 }

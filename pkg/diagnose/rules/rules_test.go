@@ -206,7 +206,7 @@ func TestWordsOfRules(t *testing.T) {
 	for _, table := range tables() {
 		for _, r := range table {
 			for _, text := range append([]string{r.message, r.retry}, r.fixes...) {
-				for _, name := range word.FindAllString(text, -1) {
+				for _, name := range word().FindAllString(text, -1) {
 					name = strings.Trim(name, "{}")
 					used[name] = true
 					if words[name] == nil {

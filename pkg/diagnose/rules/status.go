@@ -2,10 +2,10 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diff/managedfields"
@@ -98,11 +98,11 @@ func (s Subject) progress() (Finding, bool) {
 
 // announcedTime matches the time for which a controller waits for health checks or an action of Helm. Messages about fetching and
 // building also contain a timeout, but do not announce a wait.
-var announcedTime = regexp.MustCompile(`^(?i:running) (?:health checks|'[a-z]+' action) .*?with (?:a )?timeout of ([0-9hms.]+)`)
+var announcedTime = lazy.Regexp(`^(?i:running) (?:health checks|'[a-z]+' action) .*?with (?:a )?timeout of ([0-9hms.]+)`)
 
 // waitingTime returns the time for which a controller waits according to its message, or zero.
 func waitingTime(message string) time.Duration {
-	m := announcedTime.FindStringSubmatch(message)
+	m := announcedTime().FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}

@@ -2,11 +2,11 @@ package review
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -71,12 +71,12 @@ func majorCharts(c change) []string {
 
 // leadingMajor matches a version or a range that starts with a major version, such as 1.2.3, v2,
 // ^1.0 or ">=1.2.0 <2.0.0".
-var leadingMajor = regexp.MustCompile(`^[\^~>=v\s]*(\d{1,3})(?:[.\-\s]|$)`)
+var leadingMajor = lazy.Regexp(`^[\^~>=v\s]*(\d{1,3})(?:[.\-\s]|$)`)
 
 // firstMajor returns the major version at the start of a range, or "". The start of a range such as
 // "<3" does not limit its major version from below.
 func firstMajor(version string) string {
-	m := leadingMajor.FindStringSubmatch(version)
+	m := leadingMajor().FindStringSubmatch(version)
 	if m == nil {
 		return ""
 	}

@@ -43,6 +43,8 @@ type walker struct {
 	unfetched []pair
 	// unbuilt holds the Kustomizations that are the same in both revisions, and that cannot be built.
 	unbuilt []unbuilt
+	// pushed holds the Kustomizations that are the same in both revisions, and whose source may have been pushed from this repository.
+	pushed []unbuilt
 	// depth is the number of releases whose charts install the current one.
 	depth int
 	report
@@ -111,21 +113,27 @@ func (w *walker) compare(p pair, kept bool) {
 
 // unavailable reports whether the source of a Kustomization is not in this repository, and records it. A change does not
 // affect such a Kustomization if its spec, its variables and its source stay the same, and either the source is elsewhere or
-// it is not defined and the files at its path in this repository stay the same, too.
+// it is not defined and the files at its path in this repository stay the same, too. If the source may have been pushed from this
+// repository, files that nothing else reads decide later.
 func (w *walker) unavailable(p pair) bool {
-	reason, elsewhere, undefined := "", true, true
+	reason, elsewhere, undefined, pushed := "", true, true, false
 	for _, s := range w.sides(p) {
 		_, err := s.Content(build.SourceOf(s.object))
 		var missing *repository.UnavailableError
 		if errors.As(err, &missing) {
-			reason, elsewhere, undefined = missing.Reason, elsewhere && missing.Elsewhere, undefined && missing.Undefined
+			reason, elsewhere, undefined, pushed = missing.Reason, elsewhere && missing.Elsewhere, undefined && missing.Undefined, pushed || missing.Pushed
 		}
 	}
 	if reason == "" {
 		return false
 	}
 	same := p.both() && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
-	w.omit(p.either(), reason, !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head)))
+	affected := !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head))
+	if pushed && !affected {
+		w.pushed = append(w.pushed, unbuilt{p.head, reason})
+		return true
+	}
+	w.omit(p.either(), reason, affected)
 	return true
 }
 

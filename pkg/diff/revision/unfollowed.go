@@ -19,7 +19,7 @@ import (
 // reads in a directory that they may read.
 func (w *walker) checkUnfollowed() {
 	was, is := w.graphs.Base.Unfollowed(), w.graphs.Head.Unfollowed()
-	if len(was)+len(is)+len(w.unfetched)+len(w.unbuilt) == 0 || w.err() != nil {
+	if len(was)+len(is)+len(w.unfetched)+len(w.unbuilt)+len(w.pushed) == 0 || w.err() != nil {
 		return
 	}
 	unread, err := w.graphs.Unread()
@@ -39,7 +39,10 @@ func (w *walker) checkUnfollowed() {
 		w.omitUnread(object, reason, both[id].Directories, unread)
 	}
 	for _, u := range w.unbuilt {
-		w.omitUnread(u.owner, u.reason, repository.ReadBy(w.graphs.Head, u.owner), unread)
+		w.omitUnread(u.owner, u.reason, repository.ReadBy(w.graphs.Head, u.owner), w.graphs.Readable(u.owner, unread))
+	}
+	for _, u := range w.pushed {
+		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, unread))
 	}
 }
 

@@ -251,9 +251,23 @@ func appliedBy(clusters map[string]bool, found []sourcetree.Manifest) map[locati
 // NotFound returns the error for a repository without a cluster directory, given the other directories with
 // Kustomizations.
 func NotFound(others []string) error {
+	slices.SortStableFunc(others, func(a, b string) int { return likeness(a) - likeness(b) })
 	text := "no cluster directory found: no Kustomization applies its own directory, and no FluxInstance syncs one"
 	if len(others) > 0 {
 		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
 	}
 	return hint.Errorf("set the cluster directory: "+hint.Command("--path %s", append(others, "clusters/production")[0]), "%s", text)
+}
+
+// likeness returns 0 for a directory whose path is like that of a cluster, 2 for an archive such as .archive or _archive, and 1
+// for others.
+func likeness(folder string) int {
+	parts := strings.Split(folder, "/")
+	switch {
+	case slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_") }):
+		return 2
+	case slices.ContainsFunc(parts, func(part string) bool { return part == "clusters" || part == "cluster" || part == "flux" }):
+		return 0
+	}
+	return 1
 }

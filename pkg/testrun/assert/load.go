@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/kube/expression"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -94,7 +94,7 @@ func Load(name string, from io.Reader) ([]Test, error) {
 }
 
 // syntaxLine matches the line in an error of the YAML parser.
-var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+var syntaxLine = lazy.Regexp(`^yaml: (?:line (\d+): )?(.*)`)
 
 func (d *decoder) documents(text []byte) []Test {
 	var tests []Test
@@ -108,7 +108,7 @@ func (d *decoder) documents(text []byte) []Test {
 			}
 			return tests
 		case err != nil:
-			m := syntaxLine.FindStringSubmatch(err.Error())
+			m := syntaxLine().FindStringSubmatch(err.Error())
 			if m == nil {
 				m = []string{"", "", err.Error()}
 			}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
@@ -242,7 +242,7 @@ func (w *Watcher) waves(f Flux) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	limit := 1
-	contradicted := outdated.MatchString(f.Kind.Ready(f.Object).Message)
+	contradicted := outdated().MatchString(f.Kind.Ready(f.Object).Message)
 	for _, t := range slices.Concat(f.Kind.Upstream(f.Object), f.Kind.DependenciesOf(f.Object)) {
 		other, ok := w.objects[t]
 		if !ok || !other.Kind.IsReady(other.Object) {
@@ -266,7 +266,7 @@ func (w *Watcher) waves(f Flux) int {
 // outdated matches the messages of controllers that a source or a dependency does not exist, is not
 // ready or has no artifact. It does not match messages about a readyExpr, because a ready dependency
 // may not satisfy it.
-var outdated = regexp.MustCompile(`^(?:Source artifact not found|Source (?:is )?not ready|could not get Source object|no artifact available for|` +
+var outdated = lazy.Regexp(`^(?:Source artifact not found|Source (?:is )?not ready|could not get Source object|no artifact available for|` +
 	`(?:dependency|source) '[^']*' (?:is not ready$|not found|revision is not up to date)|\S+ '[^']*' is not ready: |.*\.fluxcd\.io "[^"]*" not found$)`)
 
 // quiet waits until no object is being reconciled, and returns the objects that are not ready.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -102,7 +103,7 @@ func (r *Repository) find(ctx context.Context) error {
 	return nil
 }
 
-var header = regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`)
+var header = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`) })
 
 // readInstallation reads the files that bootstrap has written. For a directory without them, it uses the defaults of
 // install, and the source and the Kustomization that bootstrap would create.
@@ -113,7 +114,7 @@ func (r *Repository) readInstallation() error {
 		return nil
 	}
 	components := r.files[path.Join(r.folder, layout.ComponentsFile)]
-	for _, m := range header.FindAllSubmatch(components, 2) {
+	for _, m := range header().FindAllSubmatch(components, 2) {
 		value := strings.TrimSpace(string(m[2]))
 		if string(m[1]) == "Flux Version" {
 			r.Version = value

@@ -5,21 +5,21 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // encrypted matches a SOPS-encrypted value. The submatch is the type of the plain value.
-var encrypted = regexp.MustCompile(`ENC\[[A-Za-z0-9_]+,data:[^,\]]*,iv:[^,\]]*,tag:[^,\]]*,type:([a-z]+)\]`)
+var encrypted = lazy.Regexp(`ENC\[[A-Za-z0-9_]+,data:[^,\]]*,iv:[^,\]]*,tag:[^,\]]*,type:([a-z]+)\]`)
 
 // Files returns files with stub values in place of SOPS-encrypted values, and without SOPS
 // metadata.
 func Files(files map[string][]byte) map[string][]byte {
 	all := make(map[string][]byte, len(files))
 	for name, content := range files {
-		if encrypted.Match(content) {
+		if encrypted().Match(content) {
 			switch path.Ext(name) {
 			case ".json":
 				content = stubJSON(content)
@@ -36,7 +36,7 @@ func Files(files map[string][]byte) map[string][]byte {
 
 // stubOf returns a stub of the type of an encrypted value.
 func stubOf(value []byte, encoded bool) string {
-	switch m := encrypted.FindSubmatch(value); {
+	switch m := encrypted().FindSubmatch(value); {
 	case string(m[1]) == "int" || string(m[1]) == "float":
 		return "1"
 	case string(m[1]) == "bool":
@@ -47,7 +47,7 @@ func stubOf(value []byte, encoded bool) string {
 	return generate(string(value))
 }
 
-var documentEnd = regexp.MustCompile(`(?m)^---`)
+var documentEnd = lazy.Regexp(`(?m)^---`)
 
 // stubYAML replaces the values of each document with SOPS metadata.
 func stubYAML(content []byte) []byte {
@@ -55,7 +55,7 @@ func stubYAML(content []byte) []byte {
 		return stubJSON(content)
 	}
 	var out bytes.Buffer
-	starts := documentEnd.FindAllIndex(content, -1)
+	starts := documentEnd().FindAllIndex(content, -1)
 	from := 0
 	for _, at := range append(starts, []int{len(content)}) {
 		out.Write(stubDocument(content[from:at[0]]))
@@ -65,15 +65,15 @@ func stubYAML(content []byte) []byte {
 }
 
 var (
-	metadataLine = regexp.MustCompile(`(?m)^sops:`)
-	secretLine   = regexp.MustCompile(`(?m)^kind: *Secret *$`)
+	metadataLine = lazy.Regexp(`(?m)^sops:`)
+	secretLine   = lazy.Regexp(`(?m)^kind: *Secret *$`)
 )
 
 func stubDocument(document []byte) []byte {
-	if !metadataLine.Match(document) {
+	if !metadataLine().Match(document) {
 		return document
 	}
-	secret := secretLine.Match(document)
+	secret := secretLine().Match(document)
 	var out bytes.Buffer
 	section := ""
 	for line := range bytes.Lines(document) {
@@ -83,7 +83,7 @@ func stubDocument(document []byte) []byte {
 		if section == "sops" {
 			continue
 		}
-		out.Write(encrypted.ReplaceAllFunc(line, func(value []byte) []byte { return []byte(stubOf(value, secret && section == "data")) }))
+		out.Write(encrypted().ReplaceAllFunc(line, func(value []byte) []byte { return []byte(stubOf(value, secret && section == "data")) }))
 	}
 	return out.Bytes()
 }
@@ -93,7 +93,7 @@ func stubEnvironment(content []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(content) {
 		if !bytes.HasPrefix(line, []byte("sops_")) {
-			out.Write(encrypted.ReplaceAllFunc(line, func(value []byte) []byte { return []byte(stubOf(value, false)) }))
+			out.Write(encrypted().ReplaceAllFunc(line, func(value []byte) []byte { return []byte(stubOf(value, false)) }))
 		}
 	}
 	return out.Bytes()
@@ -128,7 +128,7 @@ func stubValue(value any, encoded bool) any {
 			v[i] = stubValue(element, encoded)
 		}
 	case string:
-		m := encrypted.FindStringSubmatch(v)
+		m := encrypted().FindStringSubmatch(v)
 		switch {
 		case m == nil:
 		case m[1] == "int" || m[1] == "float":

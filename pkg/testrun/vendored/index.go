@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
@@ -253,7 +254,7 @@ func (f *Folder) Mappings(serves func(kind, url string) bool) []mapped.Mapping {
 	return all
 }
 
-var notInNames = regexp.MustCompile(`[^a-zA-Z0-9.+_-]+`)
+var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9.+_-]+`) })
 
 // slug returns a file name for an untrusted URL.
 func slug(url string, more ...string) string {
@@ -265,7 +266,7 @@ func slug(url string, more ...string) string {
 	if _, rest, ok := strings.Cut(name, "@"); ok {
 		name = rest
 	}
-	name = strings.Trim(notInNames.ReplaceAllString(name, "-"), "-.")
+	name = strings.Trim(notInNames().ReplaceAllString(name, "-"), "-.")
 	sum := sha256.Sum256([]byte(url + "\n" + strings.Join(more, "\n")))
 	return name[:min(len(name), readable)] + "-" + hex.EncodeToString(sum[:])[:unique]
 }
@@ -279,7 +280,7 @@ func archivePath(s Source) string {
 }
 
 func chartPath(s Source) string {
-	name := notInNames.ReplaceAllString(s.Chart+"-"+s.Revision, "-")
+	name := notInNames().ReplaceAllString(s.Chart+"-"+s.Revision, "-")
 	return "helm/" + slug(s.URL) + "/" + name + ".tgz"
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/syntax"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // orders lists the sort orders of an ImagePolicy; the last tag is selected.
@@ -81,7 +82,7 @@ func imagePolicy() creation.Builder {
 }
 
 // groupReference matches the references to capture groups in a replacement: $name, ${name}.
-var groupReference = regexp.MustCompile(`\$(?:\{([^}]*)\}|(\w+))`)
+var groupReference = lazy.Regexp(`\$(?:\{([^}]*)\}|(\w+))`)
 
 // checkFilter validates the pattern and checks that extract refers to its capture groups.
 func checkFilter(c *creation.Creation, pattern, extract string) {
@@ -91,7 +92,7 @@ func checkFilter(c *creation.Creation, pattern, extract string) {
 		c.CheckFlag("filter-regex", fmt.Errorf("invalid regular expression %q: %w", pattern, err))
 		return
 	}
-	for _, m := range groupReference.FindAllStringSubmatch(strings.ReplaceAll(extract, "$$", ""), -1) {
+	for _, m := range groupReference().FindAllStringSubmatch(strings.ReplaceAll(extract, "$$", ""), -1) {
 		group := m[1] + m[2]
 		number := 0
 		if _, err := fmt.Sscanf(group, "%d", &number); err == nil && number <= re.NumSubexp() {

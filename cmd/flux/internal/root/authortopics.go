@@ -30,8 +30,11 @@ Sources:
   are omitted.
 
   Sources that cannot be rendered, such as other repositories, are listed as not
-  compared. A Kustomization or HelmRelease that is not compared counts as
-  changed if its definition or its source changes.
+  compared. The result is undetermined if the change may affect a Kustomization
+  or HelmRelease that is not compared: if its definition or its source changes,
+  or files that it may read because the artifact of its source may have been
+  pushed from this repository. An artifact belongs to another repository if its
+  address contains the owner of none of the clone's remotes.
 
 Secrets:
   Secret values are masked. Values encrypted with SOPS are decrypted for the

@@ -1,6 +1,7 @@
 package root
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -184,9 +185,12 @@ func commandNames() []string {
 	return names
 }
 
-// subcommands returns the subcommand that the first argument selects, or all of them. Building all
-// 200 commands would noticeably delay every start.
+// subcommands returns the subcommand that the first argument selects, none for --version, or all of them.
+// Building all 200 commands would noticeably delay every start, and takes 4 MiB.
 func subcommands(a *app.App, args []string) []*cobra.Command {
+	if slices.Equal(args, []string{"--version"}) {
+		return nil
+	}
 	for _, c := range commands() {
 		if len(args) > 0 && args[0] == c.name && !c.needsAll {
 			return []*cobra.Command{c.command(a)}

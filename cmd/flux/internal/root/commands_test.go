@@ -27,7 +27,10 @@ func TestSubcommands(t *testing.T) {
 			t.Errorf("%s: %d commands or a different usage if built alone", cmd.Name(), len(alone))
 		}
 	}
-	for _, line := range [][]string{{"docgen"}, {"--context=here", "get"}, {"no-such"}, {"help", "get"}, {"__complete", "get", ""}} {
+	if cmds := subcommands(a, []string{"--version"}); len(cmds) > 0 {
+		t.Errorf("%d commands for --version", len(cmds))
+	}
+	for _, line := range [][]string{{"docgen"}, {"--version", "get"}, {"--context=here", "get"}, {"no-such"}, {"help", "get"}, {"__complete", "get", ""}} {
 		var found []string
 		for _, cmd := range subcommands(a, line) {
 			found = append(found, cmd.Name())

@@ -7,13 +7,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/getsops/sops/v3/hcvault"
 	"github.com/getsops/sops/v3/keyservice"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // A SOPS document specifies its keys, and may be untrusted. Before the SOPS library is called, these functions check
@@ -22,7 +23,7 @@ import (
 
 // vaultSegment matches a valid element of a Vault key path. Other elements could reach a part of
 // the Vault API other than a transit engine with the user's token.
-var vaultSegment = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+var vaultSegment = lazy.Regexp(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // vaultAllowed returns an error unless the user has configured the address of a key.
 func (s *service) vaultAllowed(k *keyservice.VaultKey) error {
@@ -30,7 +31,7 @@ func (s *service) vaultAllowed(k *keyservice.VaultKey) error {
 		return errors.New("a token is only sent to the address in VAULT_ADDR or SOPS_HC_VAULT_ALLOWLIST")
 	}
 	for _, segment := range append(strings.Split(strings.Trim(k.GetEnginePath(), "/"), "/"), k.GetKeyName()) {
-		if !vaultSegment.MatchString(segment) {
+		if !vaultSegment().MatchString(segment) {
 			return fmt.Errorf("invalid element %q in the key path", segment)
 		}
 	}
@@ -65,13 +66,13 @@ func sameServer(named, address string) bool {
 }
 
 // awsKey matches the ARN of an AWS KMS key. The region is part of the requested host.
-var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]{1,40}:[0-9]+:(key|alias)/[A-Za-z0-9/_-]+$`)
+var awsKey = lazy.Regexp(`^arn:aws[a-z-]*:kms:[a-z0-9-]{1,40}:[0-9]+:(key|alias)/[A-Za-z0-9/_-]+$`)
 
 // awsAllowed returns an error unless a key is an AWS KMS key and uses the identity that the user
 // has configured. Its credentials come from the user's environment and files.
 func (s *service) awsAllowed(k *keyservice.KmsKey) error {
 	switch profile, role := k.GetAwsProfile(), k.GetRole(); {
-	case !awsKey.MatchString(k.GetArn()):
+	case !awsKey().MatchString(k.GetArn()):
 		return errors.New("not an AWS KMS key ARN")
 	case profile != "" && profile != s.env("AWS_PROFILE"):
 		return fmt.Errorf("the key requires the AWS profile %q: set AWS_PROFILE to allow it", profile)
@@ -82,18 +83,18 @@ func (s *service) awsAllowed(k *keyservice.KmsKey) error {
 }
 
 var (
-	azureVault     = regexp.MustCompile(`^https://[A-Za-z0-9-]{1,63}\.(vault\.azure\.net|vault\.azure\.cn|vault\.usgovcloudapi\.net|managedhsm\.azure\.net|managedhsm\.azure\.cn|managedhsm\.usgovcloudapi\.net)/?$`)
-	azureAuthority = regexp.MustCompile(`^https://login\.(microsoftonline\.com|microsoftonline\.us|chinacloudapi\.cn|windows\.net|partner\.microsoftonline\.cn)/?$`)
-	azureName      = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+	azureVault     = lazy.Regexp(`^https://[A-Za-z0-9-]{1,63}\.(vault\.azure\.net|vault\.azure\.cn|vault\.usgovcloudapi\.net|managedhsm\.azure\.net|managedhsm\.azure\.cn|managedhsm\.usgovcloudapi\.net)/?$`)
+	azureAuthority = lazy.Regexp(`^https://login\.(microsoftonline\.com|microsoftonline\.us|chinacloudapi\.cn|windows\.net|partner\.microsoftonline\.cn)/?$`)
+	azureName      = lazy.Regexp(`^[A-Za-z0-9-]*$`)
 )
 
 // azureAllowed returns an error unless a key is in an Azure vault. Without credentials in the Secret, the user must
 // select the kind of credentials, because the client would otherwise query a metadata service and run programs.
 func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
 	switch {
-	case !azureVault.MatchString(k.GetVaultUrl()):
+	case !azureVault().MatchString(k.GetVaultUrl()):
 		return errors.New("not an Azure Key Vault domain")
-	case !azureName.MatchString(k.GetName()) || !azureName.MatchString(k.GetVersion()):
+	case !azureName().MatchString(k.GetName()) || !azureName().MatchString(k.GetVersion()):
 		return errors.New("malformed key name or version")
 	case len(s.keys.Azure) == 0 && s.env("AZURE_TOKEN_CREDENTIALS") == "":
 		return errors.New("no credentials: set AZURE_TOKEN_CREDENTIALS, for example to AzureCLICredential")
@@ -104,20 +105,20 @@ func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
 // azureAuthorityAllowed returns an error unless the authority host in a Secret, which
 // receives the credentials, is an Azure domain or configured by the user.
 func (s *service) azureAuthorityAllowed(address string) error {
-	if address == "" || azureAuthority.MatchString(address) || strings.TrimSuffix(address, "/") == strings.TrimSuffix(s.env("AZURE_AUTHORITY_HOST"), "/") {
+	if address == "" || azureAuthority().MatchString(address) || strings.TrimSuffix(address, "/") == strings.TrimSuffix(s.env("AZURE_AUTHORITY_HOST"), "/") {
 		return nil
 	}
 	return errors.New("authorityHost of sops.azure-kv is not an Azure domain: set AZURE_AUTHORITY_HOST to allow it")
 }
 
 // gcpKey matches the name of a Google Cloud KMS key.
-var gcpKey = regexp.MustCompile(`^projects/[A-Za-z0-9.:_-]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`)
+var gcpKey = lazy.Regexp(`^projects/[A-Za-z0-9.:_-]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`)
 
 // gcpAllowed returns an error unless there are credentials for Google Cloud. Without them, the client
 // would query the metadata service.
 func (s *service) gcpAllowed(k *keyservice.GcpKmsKey) error {
 	switch {
-	case !gcpKey.MatchString(k.GetResourceId()):
+	case !gcpKey().MatchString(k.GetResourceId()):
 		return errors.New("not a Google Cloud KMS key name")
 	case len(s.keys.GCP) > 0:
 		return s.serviceAccountAllowed()

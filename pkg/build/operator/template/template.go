@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
-	"sync"
 	"text/template"
 
 	sprig "github.com/go-task/slim-sprig/v3"
@@ -16,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -62,9 +61,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // failure matches the error message of a template: the line, and the part that failed.
-var failure = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^template: [^:]*:(\d+)(?::\d+)?: (?:executing "[^"]*" at <(.*?)>: )?`)
-})
+var failure = lazy.Regexp(`^template: [^:]*:(\d+)(?::\d+)?: (?:executing "[^"]*" at <(.*?)>: )?`)
 
 // explained returns an error with the field of a template. For a resource, it contains the object instead of the line,
 // because line numbers in a resource differ from line numbers in the file.

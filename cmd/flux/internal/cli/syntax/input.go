@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fluxkit/flux/internal/lazy"
 )
 
 // Name returns an error if s cannot be the name of a Flux object, an RFC 1123 label.
@@ -109,9 +109,7 @@ var LayerOperations = []string{"extract", "copy"}
 type Layer struct{ MediaType, Operation string }
 
 // mediaType is the grammar of media types (RFC 6838, section 4.2), which have no colon.
-var mediaType = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
-})
+var mediaType = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
 
 // ParseLayer parses a layer selector, MEDIATYPE:OPERATION or MEDIATYPE alone.
 func ParseLayer(s string) (Layer, error) {
@@ -127,9 +125,7 @@ func ParseLayer(s string) (Layer, error) {
 
 // repository is the grammar of image repositories with an optional host and port, without tag or
 // digest (distribution specification).
-var repository = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-})
+var repository = lazy.Regexp(`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 
 // Image returns an error if s is not an image repository.
 func Image(s string) error {

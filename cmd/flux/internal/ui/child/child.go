@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
@@ -156,7 +156,7 @@ func (t *Transcript) Last() string {
 }
 
 // colors matches the escape sequences that set colors.
-var colors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
+var colors = lazy.Regexp(`\x1b\[[0-9;]*m`)
 
 // Cleaned returns a line with masked credentials, and without control characters other than colors.
 func Cleaned(line string) string {
