@@ -87,14 +87,15 @@ func ComparableAddress(address string) string {
 	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(path, "/"), ".git")
 }
 
-// HasOwner reports whether the path of an address, such as that of an artifact, contains the owner of a remote: the first part
-// of its path. remotes are in comparable form.
-func HasOwner(address string, remotes []string) bool {
-	_, inside, _ := strings.Cut(ComparableAddress(address), "/")
-	parts := strings.Split(strings.ToLower(inside), "/")
-	return slices.ContainsFunc(remotes, func(remote string) bool {
-		_, owner, _ := strings.Cut(remote, "/")
-		owner, _, _ = strings.Cut(owner, "/")
-		return slices.Contains(parts, strings.ToLower(owner))
+// OtherOwner reports whether an artifact belongs to another owner than all remotes, which are in comparable form. Only the registries of
+// GitHub and GitLab have the owners of their Git hosts; with a remote on another host, the owner is unknown.
+func OtherOwner(address string, remotes []string) bool {
+	registry, inside, _ := strings.Cut(ComparableAddress(address), "/")
+	host := map[string]string{"ghcr.io": "github.com", "registry.gitlab.com": "gitlab.com"}[registry]
+	owner, _, _ := strings.Cut(inside, "/")
+	return host != "" && len(remotes) > 0 && !slices.ContainsFunc(remotes, func(remote string) bool {
+		rest, same := strings.CutPrefix(remote, host+"/")
+		remoteOwner, _, _ := strings.Cut(rest, "/")
+		return !same || strings.EqualFold(remoteOwner, owner)
 	})
 }

@@ -39,15 +39,6 @@ func (i Identity) Is(o *unstructured.Unstructured) bool {
 	return i.Local(text(o, "spec", "url")) && i.Follows(controllers.GitReferenceOf(o.Object))
 }
 
-// mayPush reports whether an artifact may have been pushed from the repository: unless all remotes have other owners.
-func (i Identity) mayPush(url string) bool {
-	remotes := slices.Clone(i.Remotes)
-	if i.Own != nil {
-		remotes = append(remotes, git.ComparableAddress(text(i.Own, "spec", "url")))
-	}
-	return len(remotes) == 0 || git.HasOwner(url, remotes)
-}
-
 func text(o *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(o.Object, fields...)
 	return value

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/lazy"
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -151,10 +151,7 @@ func (r *inputs) file(name string) bool {
 	}
 	r.read = append(r.read, name)
 	r.leaf = r.leaf && !mayContainFlux(text)
-	isKustomization := false
-	for _, recognized := range konfig.RecognizedKustomizationFileNames() {
-		isKustomization = isKustomization || path.Base(name) == recognized
-	}
+	isKustomization := inspect.IsKustomizationFile(name)
 	// Other files refer to files only in the configuration of a plugin.
 	if !isKustomization && (!bytes.Contains(text, []byte("builtin")) || !bytes.Contains(text, []byte(".."))) {
 		return true

@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"io/fs"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -162,7 +161,7 @@ type kustomization struct {
 
 func (k kustomizations) file(name string) kustomization {
 	found, known := k.read[name]
-	if known || !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
+	if known || !inspect.IsKustomizationFile(name) {
 		return found
 	}
 	text, err := fs.ReadFile(k.tree, name)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
@@ -156,5 +158,5 @@ func relocation(g *Graph, ks *unstructured.Unstructured) string {
 	if source.Kind == controllers.GitRepository || parent == "" {
 		return ""
 	}
-	return fmt.Sprintf(", but it exists in %s: if the artifact of %s contains this directory, set --local-sources %s=%s", parent, source, source, parent)
+	return fmt.Sprintf(", but %s does: if the artifact of %s is pushed from %s, set --local-sources %s", path.Join(parent, folderOf(g, ks)), source, parent, hint.Quote(source.String()+"="+parent))
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
@@ -62,8 +63,9 @@ type UnavailableError struct {
 	Elsewhere bool
 	// Undefined is set if the repository does not contain the source.
 	Undefined bool
-	// Pushed is set if the content of the source may have been pushed from this repository.
-	Pushed bool
+	// Artifact is set if the content of the source may have been pushed from this repository. OtherOwner is set if the source
+	// belongs to another owner than the repository.
+	Artifact, OtherOwner bool
 }
 
 func (e *UnavailableError) Error() string { return e.Reason }
@@ -160,7 +162,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	case a.isOwn(source, err):
 		return a.artifact(o, a.graph.Tree)
 	case errors.Is(err, build.ErrNotFound):
-		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found among the objects that %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true, Pushed: true})
+		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found among the objects that %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true, Artifact: true})
 	case err != nil:
 		return nil, err
 	}
@@ -186,7 +188,7 @@ func notInTree(o *unstructured.Unstructured, identity Identity, local bool) erro
 	if url != "" {
 		remedy += ", or another directory with --map " + hint.Quote(url+"=DIR")
 	}
-	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: %s", source, remedy), Elsewhere: true, Pushed: url == "" || identity.mayPush(url)}
+	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: %s", source, remedy), Elsewhere: true, Artifact: true, OtherOwner: git.OtherOwner(url, identity.Remotes)}
 }
 
 // elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents does not
@@ -312,7 +314,7 @@ func (a *artifacts) generated(source controllers.ID) (Tree, error) {
 	case err == nil:
 		return a.graph.Memo.canonical(tree), nil
 	case errors.As(err, &inner):
-		return nil, &UnavailableError{Reason: err.Error(), Elsewhere: inner.Elsewhere}
+		return nil, &UnavailableError{Reason: err.Error(), Elsewhere: inner.Elsewhere, Artifact: inner.Artifact, OtherOwner: inner.OtherOwner}
 	case errors.Is(err, build.ErrNotFound):
 		return nil, unavailable("no ArtifactGenerator that %s applies produces %s", controllers.IDOf(a.graph.root.Object), source)
 	}

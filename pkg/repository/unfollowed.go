@@ -121,10 +121,10 @@ func (p Pair) Readable(ks *unstructured.Unstructured, files []string) []string {
 
 // Pushed returns the files that a Kustomization may read if the artifact of its source was pushed from a directory of this
 // repository.
-func (p Pair) Pushed(ks *unstructured.Unstructured, files []string) []string {
+func (p Pair) Pushed(ks *unstructured.Unstructured, files []string, otherOwner bool) []string {
 	folder := layout.Path(ks)
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
-		return !layout.MayBePushed(p.Base.Tree, folder, name) && !layout.MayBePushed(p.Head.Tree, folder, name)
+		return !layout.MayBePushed(p.Base.Tree, folder, name, otherOwner) && !layout.MayBePushed(p.Head.Tree, folder, name, otherOwner)
 	})
 }
 

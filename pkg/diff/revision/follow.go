@@ -44,10 +44,16 @@ type walker struct {
 	// unbuilt holds the Kustomizations that are the same in both revisions, and that cannot be built.
 	unbuilt []unbuilt
 	// pushed holds the Kustomizations that are the same in both revisions, and whose source may have been pushed from this repository.
-	pushed []unbuilt
+	pushed []pushed
 	// depth is the number of releases whose charts install the current one.
 	depth int
 	report
+}
+
+// pushed is a Kustomization whose source may have been pushed from this repository, and whether it has another owner.
+type pushed struct {
+	unbuilt
+	otherOwner bool
 }
 
 // unbuilt is a Kustomization that cannot be built, and the reason.
@@ -116,12 +122,13 @@ func (w *walker) compare(p pair, kept bool) {
 // it is not defined and the files at its path in this repository stay the same, too. If the source may have been pushed from this
 // repository, files that nothing else reads decide later.
 func (w *walker) unavailable(p pair) bool {
-	reason, elsewhere, undefined, pushed := "", true, true, false
+	reason, elsewhere, undefined, artifact, otherOwner := "", true, true, false, true
 	for _, s := range w.sides(p) {
 		_, err := s.Content(build.SourceOf(s.object))
 		var missing *repository.UnavailableError
 		if errors.As(err, &missing) {
-			reason, elsewhere, undefined, pushed = missing.Reason, elsewhere && missing.Elsewhere, undefined && missing.Undefined, pushed || missing.Pushed
+			reason, elsewhere, undefined = missing.Reason, elsewhere && missing.Elsewhere, undefined && missing.Undefined
+			artifact, otherOwner = artifact || missing.Artifact, otherOwner && missing.OtherOwner
 		}
 	}
 	if reason == "" {
@@ -129,8 +136,8 @@ func (w *walker) unavailable(p pair) bool {
 	}
 	same := p.both() && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
 	affected := !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head))
-	if pushed && !affected {
-		w.pushed = append(w.pushed, unbuilt{p.head, reason})
+	if artifact && !affected {
+		w.pushed = append(w.pushed, pushed{unbuilt{p.head, reason}, otherOwner})
 		return true
 	}
 	w.omit(p.either(), reason, affected)

@@ -42,7 +42,7 @@ func (w *walker) checkUnfollowed() {
 		w.omitUnread(u.owner, u.reason, repository.ReadBy(w.graphs.Head, u.owner), w.graphs.Readable(u.owner, unread))
 	}
 	for _, u := range w.pushed {
-		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, unread))
+		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, unread, u.otherOwner))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
@@ -173,7 +172,7 @@ func Unapplied(ctx context.Context, tree fs.FS, clusters []string) ([]sourcetree
 		}
 	}
 	err = filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
-		if !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
+		if !inspect.IsKustomizationFile(name) {
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)

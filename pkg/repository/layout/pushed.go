@@ -1,30 +1,35 @@
 package layout
 
 import (
-	"bytes"
-	"errors"
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/konfig"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // MayBePushed reports whether a Kustomization with a path may read a file if the artifact of its source was pushed from a directory
-// of the repository: a file in the Kustomization's directory below any other directory, another manifest, or without a path
-// a file in or below a directory with a kustomization.yaml.
-func MayBePushed(tree fs.FS, folder, name string) bool {
+// of the repository: a file in the Kustomization's directory below any other one. Unless the artifact belongs to another owner, this is
+// also a manifest that the directory may refer to, and without a path a manifest or a file below a kustomization.yaml.
+func MayBePushed(tree fs.FS, folder, name string, otherOwner bool) bool {
+	if folder == "." && otherOwner {
+		return false
+	}
+	manifest := !otherOwner && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) && !strings.Contains("/"+name, "/.")
+	if folder == "." && manifest {
+		return true
+	}
 	for parent := path.Dir(name); ; parent = path.Dir(parent) {
 		built := path.Join(parent, folder)
 		switch {
 		case folder == "." && hasKustomization(tree, parent),
-			folder != "." && sourcetree.CheckDirectory(tree, built) == nil && (sourcetree.Within(built, name) || isManifest(tree, name)):
+			folder != "." && sourcetree.CheckDirectory(tree, built) == nil && (manifest || sourcetree.Within(built, name)):
 			return true
 		case parent == ".":
-			return folder == "." && isManifest(tree, name)
+			return false
 		}
 	}
 }
@@ -34,15 +39,6 @@ func hasKustomization(tree fs.FS, folder string) bool {
 		_, err := fs.Stat(tree, path.Join(folder, name))
 		return err == nil
 	})
-}
-
-// isManifest reports whether a file may contain Kubernetes objects. A file that cannot be read may.
-func isManifest(tree fs.FS, name string) bool {
-	text, err := sourcetree.ReadWithin(budget.New(budget.Default()), tree, name)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	return bytes.Contains(text, []byte("apiVersion")) && bytes.Contains(text, []byte("kind"))
 }
 
 // Above returns the directory above the cluster's that contains a directory, or "".

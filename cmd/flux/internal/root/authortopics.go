@@ -33,8 +33,10 @@ Sources:
   compared. The result is undetermined if the change may affect a Kustomization
   or HelmRelease that is not compared: if its definition or its source changes,
   or files that it may read because the artifact of its source may have been
-  pushed from this repository. An artifact belongs to another repository if its
-  address contains the owner of none of the clone's remotes.
+  pushed from this repository. If the remotes are on github.com or gitlab.com,
+  artifacts of other owners in the registries of these hosts are assumed to be
+  pushed from other repositories, unless the change is in a directory of the
+  repository that ends with spec.path.
 
 Secrets:
   Secret values are masked. Values encrypted with SOPS are decrypted for the
