@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
@@ -119,12 +120,15 @@ func (p Pair) Readable(ks *unstructured.Unstructured, files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool { return excludes(p.Base, ks, name) && excludes(p.Head, ks, name) })
 }
 
-// Pushed returns the files that a Kustomization may read if the artifact of its source was pushed from a directory of this
-// repository.
-func (p Pair) Pushed(ks *unstructured.Unstructured, files []string, otherOwner bool) []string {
+// Pushed returns the changed files that a Kustomization may read if the artifact of its source was pushed from a directory of this
+// repository. A file that another object reads counts only if it is in a directory of the Kustomization's path.
+func (p Pair) Pushed(ks *unstructured.Unstructured, changed, unread []string, otherOwner bool) []string {
 	folder := layout.Path(ks)
-	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
-		return !layout.MayBePushed(p.Base.Tree, folder, name, otherOwner) && !layout.MayBePushed(p.Head.Tree, folder, name, otherOwner)
+	isUnread := sets.New(unread...)
+	return slices.DeleteFunc(slices.Clone(changed), func(name string) bool {
+		inPath := otherOwner || !isUnread.Has(name)
+		return otherOwner && !isUnread.Has(name) ||
+			!layout.MayBePushed(p.Base.Tree, folder, name, inPath) && !layout.MayBePushed(p.Head.Tree, folder, name, inPath)
 	})
 }
 
@@ -140,11 +144,13 @@ func excludes(g *Graph, ks *unstructured.Unstructured, name string) bool {
 	return sourcetree.IsExcluded(err) || errors.Is(err, fs.ErrNotExist) && errors.Is(inTree, fs.ErrNotExist)
 }
 
-// Unread returns the files that differ between the revisions but that no object in the graphs reads.
-func (p Pair) Unread() ([]string, error) {
-	changed, err := differing(p.Base.Tree, p.Head.Tree, ".")
-	if err != nil || len(changed) == 0 {
-		return nil, err
+// Changed returns the files that differ between the revisions, sorted.
+func (p Pair) Changed() ([]string, error) { return differing(p.Base.Tree, p.Head.Tree, ".") }
+
+// Unread returns the files that no object in the graphs reads.
+func (p Pair) Unread(files []string) []string {
+	if len(files) == 0 {
+		return nil
 	}
 	read := map[string]bool{}
 	var charts []string
@@ -164,9 +170,9 @@ func (p Pair) Unread() ([]string, error) {
 			}
 		}
 	}
-	return slices.DeleteFunc(changed, func(name string) bool {
+	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
 		return read[name] || slices.ContainsFunc(charts, func(chart string) bool { return chart != "." && sourcetree.Within(chart, name) })
-	}), nil
+	})
 }
 
 // inTree returns the path in the graph's tree of a file in the content of a source.

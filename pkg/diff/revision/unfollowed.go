@@ -22,11 +22,12 @@ func (w *walker) checkUnfollowed() {
 	if len(was)+len(is)+len(w.unfetched)+len(w.unbuilt)+len(w.pushed) == 0 || w.err() != nil {
 		return
 	}
-	unread, err := w.graphs.Unread()
+	changed, err := w.graphs.Changed()
 	if err != nil {
 		w.failed = append(w.failed, &BuildError{Revisions: []string{w.graphs.Base.Name, w.graphs.Head.Name}, err: err})
 		return
 	}
+	unread := w.graphs.Unread(changed)
 	w.installers(unread)
 	both := maps.Clone(was)
 	maps.Copy(both, is)
@@ -42,7 +43,7 @@ func (w *walker) checkUnfollowed() {
 		w.omitUnread(u.owner, u.reason, repository.ReadBy(w.graphs.Head, u.owner), w.graphs.Readable(u.owner, unread))
 	}
 	for _, u := range w.pushed {
-		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, unread, u.otherOwner))
+		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, changed, unread, u.otherOwner))
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 // MayBePushed reports whether a Kustomization with a path may read a file if the artifact of its source was pushed from a directory
-// of the repository: a file in the Kustomization's directory below any other one. Unless the artifact belongs to another owner, this is
-// also a manifest that the directory may refer to, and without a path a manifest or a file below a kustomization.yaml.
-func MayBePushed(tree fs.FS, folder, name string, otherOwner bool) bool {
-	if folder == "." && otherOwner {
+// of the repository: a file in the Kustomization's directory below any other one. Unless inPath is set, this is also a manifest that the
+// directory may refer to, and without a path a manifest or a file below a kustomization.yaml.
+func MayBePushed(tree fs.FS, folder, name string, inPath bool) bool {
+	if folder == "." && inPath {
 		return false
 	}
-	manifest := !otherOwner && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) && !strings.Contains("/"+name, "/.")
+	manifest := !inPath && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) && !strings.Contains("/"+name, "/.")
 	if folder == "." && manifest {
 		return true
 	}
