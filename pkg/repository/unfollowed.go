@@ -16,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -123,12 +124,18 @@ func (p Pair) Readable(ks *unstructured.Unstructured, files []string) []string {
 // Pushed returns the changed files that a Kustomization may read if the artifact of its source was pushed from a directory of this
 // repository. A file that another object reads counts only if it is in a directory of the Kustomization's path.
 func (p Pair) Pushed(ks *unstructured.Unstructured, changed, unread []string, otherOwner bool) []string {
+	mayBe := func(folder, name string, inPath bool) bool {
+		return layout.MayBePushed(p.Base.Tree, folder, name, inPath) || layout.MayBePushed(p.Head.Tree, folder, name, inPath)
+	}
 	folder := layout.Path(ks)
+	// An ArtifactGenerator may copy files to other directories.
+	moved := build.SourceOf(ks).Kind == generator.Artifact && !otherOwner
 	isUnread := sets.New(unread...)
 	return slices.DeleteFunc(slices.Clone(changed), func(name string) bool {
-		inPath := otherOwner || !isUnread.Has(name)
-		return otherOwner && !isUnread.Has(name) ||
-			!layout.MayBePushed(p.Base.Tree, folder, name, inPath) && !layout.MayBePushed(p.Head.Tree, folder, name, inPath)
+		if !isUnread.Has(name) {
+			return otherOwner || !mayBe(folder, name, true)
+		}
+		return !mayBe(folder, name, otherOwner) && !(moved && mayBe(".", name, false))
 	})
 }
 
