@@ -39,8 +39,15 @@ type comparison struct {
 
 // rendering contains the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
 // the Kustomization and "GROUP KIND NAMESPACE/NAME" of the object. The
-// objects of a Kustomization with another source are nil.
-type rendering map[string]map[string]string
+// objects of a Kustomization with another source, or one that cannot be built, are nil.
+type rendering struct {
+	objects map[string]map[string]string
+	failed  map[string]bool
+}
+
+func newRendering() rendering {
+	return rendering{map[string]map[string]string{}, map[string]bool{}}
+}
 
 func (c *comparison) row() string {
 	return fmt.Sprintf("| %s | %.8s | %s | %d | %d | %d | %d | %d | %d | %d |", c.name, c.commit, c.path, c.owners, c.objects, c.equal, c.commits, c.changes, c.matchedChanges, len(c.undetermined))
@@ -82,7 +89,10 @@ func (c *comparison) compareBuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for owner, objects := range want {
+	for owner, objects := range want.objects {
+		if want.failed[owner] && len(got[owner]) > 0 {
+			c.differ("%s: built only by flux", owner)
+		}
 		if objects == nil {
 			continue
 		}
@@ -102,16 +112,16 @@ func (c *comparison) compareBuild(ctx context.Context) error {
 		}
 	}
 	for owner := range got {
-		if _, ok := want[owner]; !ok {
+		if _, ok := want.objects[owner]; !ok {
 			c.differ("%s: built only by flux", owner)
 		}
 	}
 	return nil
 }
 
-// build returns the output of flux build. It fails for Kustomizations with external
-// sources, and prints the others.
-func (c *comparison) build(ctx context.Context) (got rendering, err error) {
+// build returns the objects of Kustomizations in the output of flux build. It fails for Kustomizations with
+// external sources, and prints the others.
+func (c *comparison) build(ctx context.Context) (got map[string]map[string]string, err error) {
 	tree, err := c.checkout(ctx, c.commit)
 	if err != nil {
 		return nil, err
@@ -129,16 +139,19 @@ func (c *comparison) build(ctx context.Context) (got rendering, err error) {
 	}
 	out, err := output(ctx, tree, c.flux, "build", "kustomization", "flux-system", "-n", "flux-system", "--kustomization-file", root, "--path", "./"+c.path, "--recursive", "--dry-run", "-o", "json")
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && (!errors.As(err, &exit) || len(out) == 0) {
 		return nil, err
 	}
 	var list unstructured.UnstructuredList
 	if err := list.UnmarshalJSON(out); err != nil {
 		return nil, fmt.Errorf("decoding the output of flux build: %w", err)
 	}
-	got = rendering{}
+	got = map[string]map[string]string{}
 	for i := range list.Items {
 		labels := list.Items[i].GetLabels()
+		if labels[ownerName] == "" { // an object of a ResourceSet
+			continue
+		}
 		owner := labels[ownerNamespace] + "/" + labels[ownerName]
 		if got[owner] == nil {
 			got[owner] = map[string]string{}
@@ -179,28 +192,38 @@ func (c *comparison) compareDiff(ctx context.Context, base, head string) error {
 	for key, action := range got {
 		owner, _, _ := strings.Cut(key, " ")
 		_, known := want[key]
-		if skipped := before[owner] == nil && after[owner] == nil; !known && !skipped {
+		if !known && !skipped(before, after, owner) {
 			c.differ("%.8s..%.8s %s: %q only by flux", base, head, key, action)
 		}
 	}
 	return nil
 }
 
+// skipped reports whether a Kustomization has another source in both commits. flux must not compare one that the library
+// cannot build.
+func skipped(before, after rendering, owner string) bool {
+	return before.objects[owner] == nil && after.objects[owner] == nil && !before.failed[owner] && !after.failed[owner]
+}
+
 // changed returns the actions by "OWNER OBJECT".
 func changed(before, after rendering) map[string]string {
 	actions := map[string]string{}
-	owners := maps.Clone(before)
-	maps.Copy(owners, after)
+	owners := maps.Clone(before.objects)
+	maps.Copy(owners, after.objects)
 	for owner := range owners {
-		for key, object := range after[owner] {
-			if old, ok := before[owner][key]; !ok {
+		if before.failed[owner] || after.failed[owner] {
+			continue
+		}
+		was, is := before.objects[owner], after.objects[owner]
+		for key, object := range is {
+			if old, ok := was[key]; !ok {
 				actions[owner+" "+key] = "created"
 			} else if old != object {
 				actions[owner+" "+key] = "changed"
 			}
 		}
-		for key := range before[owner] {
-			if _, ok := after[owner][key]; !ok {
+		for key := range was {
+			if _, ok := is[key]; !ok {
 				actions[owner+" "+key] = "pruned"
 			}
 		}
@@ -233,6 +256,9 @@ func (c *comparison) diff(ctx context.Context, base, head string) (map[string]st
 	actions := map[string]string{}
 	undetermined := fmt.Sprintf("%.8s..%.8s", base, head)
 	for _, k := range report.Kustomizations {
+		if k.Owner.Kind != "Kustomization" {
+			continue
+		}
 		if k.NotCompared != nil && k.NotCompared.Affected {
 			undetermined += fmt.Sprintf("; %s/%s: %s", k.Owner.Namespace, k.Owner.Name, k.NotCompared.Reason)
 		}
@@ -278,34 +304,35 @@ func (c *comparison) render(ctx context.Context, commit string) (r rendering, er
 	}
 	tree, err := c.checkout(ctx, commit)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(tree))) }()
 	args := []string{"-path", c.path, "-url", c.url, "-url", c.url + ".git", tree}
 	out, err := output(ctx, "", c.tools.render, args...)
 	if err != nil {
-		return nil, fmt.Errorf("at %.8s: %w", commit, err)
+		return r, fmt.Errorf("at %.8s: %w", commit, err)
 	}
 	var owners []struct {
-		Namespace, Name, Skipped string
-		Objects                  []*unstructured.Unstructured
+		Namespace, Name, Skipped, Failed string
+		Objects                          []*unstructured.Unstructured
 	}
 	if err := json.Unmarshal(out, &owners); err != nil {
-		return nil, err
+		return r, err
 	}
-	r = rendering{}
+	r = newRendering()
 	for _, o := range owners {
 		owner := o.Namespace + "/" + o.Name
-		if r[owner] = nil; o.Skipped != "" {
+		r.objects[owner] = nil
+		if r.failed[owner] = o.Failed != ""; o.Skipped != "" || o.Failed != "" {
 			continue
 		}
-		r[owner] = map[string]string{}
+		r.objects[owner] = map[string]string{}
 		for _, object := range o.Objects {
 			key, text, err := normal(object)
 			if err != nil {
-				return nil, err
+				return r, err
 			}
-			r[owner][key] = text
+			r.objects[owner][key] = text
 		}
 	}
 	c.rendered[commit] = r

@@ -6,7 +6,7 @@
 // TREE is a copy of the repository, in which the command writes files. The sources
 // are the repository itself, identified by the URLs of its remotes, and the
 // ExternalArtifacts that ArtifactGenerators copy from it. Kustomizations with other
-// sources are printed without objects. ConfigMaps and Secrets of substituteFrom are
+// sources, and those that cannot be built, are printed without objects. ConfigMaps and Secrets of substituteFrom are
 // read from the cluster's Kustomizations; variables from missing ones are empty.
 package main
 
@@ -60,11 +60,12 @@ func run(args []string, out io.Writer) error {
 	return encoder.Encode(owners)
 }
 
-// owner is a Kustomization with its objects.
+// owner is a Kustomization with its objects, or the reason why it was not built or could not be built.
 type owner struct {
 	Namespace string                       `json:"namespace"`
 	Name      string                       `json:"name"`
 	Skipped   string                       `json:"skipped,omitempty"`
+	Failed    string                       `json:"failed,omitempty"`
 	Objects   []*unstructured.Unstructured `json:"objects"`
 }
 
@@ -125,7 +126,8 @@ func (c *cluster) build(root *unstructured.Unstructured) ([]*owner, error) {
 			continue
 		}
 		if o.Objects, err = c.objectsOf(k, dir); err != nil {
-			return nil, fmt.Errorf("%s/%s: %w", o.Namespace, o.Name, err)
+			o.Objects, o.Failed = nil, err.Error()
+			continue
 		}
 		for _, object := range o.Objects {
 			if object.GetKind() == "Kustomization" && strings.HasPrefix(object.GetAPIVersion(), kustomizeGroup+"/") {
