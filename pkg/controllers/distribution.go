@@ -1,10 +1,12 @@
 package controllers
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // DefaultVersion is the Flux version that is installed by default, without a leading "v". The
@@ -166,9 +168,40 @@ func EmbeddedVersions() []string {
 // StrictSubstitutionGate is the feature gate of kustomize-controller for StrictSubstitution.
 const StrictSubstitutionGate = "StrictPostBuildSubstitutions"
 
-// StrictSubstitution reports whether the version of kustomize-controller with an image tag fails by default if a variable of
-// spec.postBuild has neither a value nor a default. The default changed in v1.9, see internal/features there.
-func StrictSubstitution(tag string) bool {
+// StrictSubstitution reports whether kustomize-controller fails if a variable of spec.postBuild has neither a value nor a default.
+// The version of the controller and the feature gate are those of its Deployment. Without it, the FluxInstance sets the feature
+// gate, and the version unless a Flux version is given. known is false if nothing determines the version. All arguments may be
+// empty.
+func StrictSubstitution(deployment, instance map[string]any, version string) (strict, known bool) {
+	const name = "kustomize-controller"
+	containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
+	for _, container := range containers {
+		fields, _ := container.(map[string]any)
+		if image := (Path{"image"}).String(fields); strings.Contains(image, name) {
+			return strictly(ImageTag(image), container), true
+		}
+	}
+	if version == "" {
+		if instance == nil {
+			return false, false
+		}
+		d, _, ok := Select(Path{"spec.distribution.version"}.String(instance))
+		if !ok {
+			return false, false
+		}
+		version = d.Version
+	}
+	d, known := FindDistribution(version)
+	return known && strictly(d.Tags[name], instance), known
+}
+
+// strictly reports whether the version with an image tag is strict, unless the settings contain the feature gate. The default
+// changed in v1.9, see internal/features of kustomize-controller.
+func strictly(tag string, settings any) bool {
+	encoded, _ := json.Marshal(settings) // decoded from JSON
+	if _, value, set := strings.Cut(string(encoded), StrictSubstitutionGate+"="); set {
+		return strings.HasPrefix(value, "true")
+	}
 	v, err := semver.NewVersion(tag)
 	return err == nil && (v.Major() > 1 || v.Minor() >= 9)
 }

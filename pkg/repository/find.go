@@ -6,6 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/inputs"
 )
 
 // Object returns an object that the cluster applies, or that Options.Find returns. It renders the Kustomizations that may
@@ -61,7 +62,7 @@ func mayApply(g *Graph, n *node, words []string) bool {
 	if !findInputs(g, n) {
 		return false
 	}
-	return !n.leaf || n.inputs.contains(words)
+	return !n.leaf || n.inputs.Contains(words)
 }
 
 // findInputs finds the inputs of a Kustomization. It returns false if the content of its source is not available.
@@ -71,9 +72,9 @@ func findInputs(g *Graph, n *node) bool {
 		if err != nil {
 			return false
 		}
-		n.inputs = newInputs(tree, tree)
-		n.inputs.kustomization(n.owner, folderOf(g, n.owner))
-		n.leaf = n.inputs.leaf
+		n.inputs = inputs.New(tree, tree)
+		n.inputs.Kustomization(n.owner, folderOf(g, n.owner))
+		n.leaf = n.inputs.Leaf()
 	}
 	return true
 }
@@ -90,5 +91,5 @@ func Files(g *Graph, ks *unstructured.Unstructured) []string {
 	if n == nil || operator.Renders(n.owner) || !findInputs(g, n) {
 		return nil
 	}
-	return n.inputs.read
+	return n.inputs.Read()
 }

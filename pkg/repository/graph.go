@@ -7,7 +7,6 @@ package repository
 
 import (
 	"context"
-	"io/fs"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,14 +14,11 @@ import (
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/inputs"
 )
 
 // Tree is the content of a repository at one revision.
-type Tree interface {
-	fs.FS
-	// Hash returns the same value for files and directories with the same content, and fs.ErrNotExist for a missing name.
-	Hash(name string) (string, error)
-}
+type Tree = inputs.Tree
 
 // Options configure a graph.
 type Options struct {

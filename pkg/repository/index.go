@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/inputs"
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
@@ -70,7 +71,7 @@ type node struct {
 	err             error
 	// leaf is set if the Kustomization applies no objects to follow. It is valid once inputs is set.
 	leaf   bool
-	inputs *inputs
+	inputs *inputs.Files
 }
 
 type state int

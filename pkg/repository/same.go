@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/inputs"
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
@@ -31,18 +31,18 @@ func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, le
 	if wasErr != nil || isErr != nil || !p.SameReferences(head) {
 		return false, false
 	}
-	in := newInputs(was, is)
-	same = in.kustomization(head, folderOf(p.Head, head))
-	return same, in.leaf
+	in := inputs.New(was, is)
+	same = in.Kustomization(head, folderOf(p.Head, head))
+	return same, in.Leaf()
 }
 
 // SameFiles reports whether a Kustomization has the same files, or none, in the trees of both revisions, as if its source
 // were the repository.
 func (p Pair) SameFiles(ks *unstructured.Unstructured) bool {
-	in := newInputs(p.Base.Tree, p.Head.Tree)
+	in := inputs.New(p.Base.Tree, p.Head.Tree)
 	folder := layout.Path(ks)
-	same, there := in.sameHash(folder)
-	return same && (!there || in.kustomization(ks, folder))
+	same, there := in.Same(folder)
+	return same && (!there || in.Kustomization(ks, folder))
 }
 
 // SameReferences reports whether the ConfigMaps and Secrets with the variables of a Kustomization, or the values of a
@@ -170,22 +170,5 @@ func (p Pair) sameChart(source controllers.ID, name string) (same, local bool) {
 	if wasErr != nil || isErr != nil {
 		return false, true
 	}
-	return newInputs(was, is).charts(sourcetree.Clean(name)), true
-}
-
-// charts reports whether a chart and its dependencies are the same in both trees.
-func (r *inputs) charts(folder string) bool {
-	if r.done[folder] {
-		return true
-	}
-	r.done[folder] = true
-	if same, _ := r.sameHash(folder); !same {
-		return false
-	}
-	text, err := fs.ReadFile(r.head, path.Join(folder, "Chart.yaml"))
-	if err != nil {
-		return true // an archive, or Helm reports the error
-	}
-	dependencies, err := charts.LocalCharts("Chart.yaml", text)
-	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(sourcetree.Clean(path.Join(folder, d))) })
+	return inputs.New(was, is).Chart(sourcetree.Clean(name)), true
 }

@@ -2,7 +2,6 @@ package repository
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -20,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/inputs"
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
@@ -97,7 +97,7 @@ func mentioned(o *unstructured.Unstructured) []string {
 // directories if its files or its patches contain Flux objects.
 func ReadBy(g *Graph, ks *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(ks.Object["spec"])
-	if err != nil || mayContainFlux(spec) || readsAny(g, ks, mayContainFlux) {
+	if err != nil || inputs.MayContainFlux(spec) || readsAny(g, ks, inputs.MayContainFlux) {
 		return []string{"."}
 	}
 	return nil
@@ -152,7 +152,7 @@ func excludes(g *Graph, ks *unstructured.Unstructured, name string) bool {
 }
 
 // Changed returns the files that differ between the revisions, sorted.
-func (p Pair) Changed() ([]string, error) { return differing(p.Base.Tree, p.Head.Tree, ".") }
+func (p Pair) Changed() ([]string, error) { return inputs.Differing(p.Base.Tree, p.Head.Tree, ".") }
 
 // Unread returns the files that no object in the graphs reads.
 func (p Pair) Unread(files []string) []string {
@@ -188,41 +188,6 @@ func inTree(g *Graph, source controllers.ID, name string) string {
 		name = path.Join(folder.Path, name)
 	}
 	return sourcetree.Clean(name)
-}
-
-// differing returns the files in a directory that differ between two trees.
-func differing(base, head Tree, folder string) ([]string, error) {
-	names := map[string]bool{} // maps each name to whether it is a directory
-	for _, tree := range []Tree{base, head} {
-		entries, err := fs.ReadDir(tree, folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, entry := range entries {
-			names[entry.Name()] = names[entry.Name()] || entry.IsDir()
-		}
-	}
-	var all []string
-	for _, entry := range slices.Sorted(maps.Keys(names)) {
-		name := path.Join(folder, entry)
-		was, wasErr := base.Hash(name)
-		is, isErr := head.Hash(name)
-		missing := errors.Is(wasErr, fs.ErrNotExist) || errors.Is(isErr, fs.ErrNotExist)
-		switch err := cmp.Or(wasErr, isErr); {
-		case err != nil && !missing:
-			return nil, err
-		case err == nil && was == is:
-		case names[entry]:
-			below, err := differing(base, head, name)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, below...)
-		default:
-			all = append(all, name)
-		}
-	}
-	return all, nil
 }
 
 // Mentions reports whether the spec or the values of a HelmRelease contain the directory of one of the files, or an address

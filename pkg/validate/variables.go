@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,30 +57,19 @@ func fieldWith(value any, text, at string) string {
 // strict reports whether kustomize-controller of the cluster fails if a variable has neither a value nor a default. A version
 // that the repository does not determine counts as lenient.
 func (c *cluster) strict() bool {
-	const kustomize = "kustomize-controller"
-	if o := c.byRef[controllers.ID{Group: "apps", Kind: "Deployment", Namespace: c.Namespace, Name: kustomize}]; o != nil {
-		containers, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", "template", "spec", "containers")
-		for _, container := range containers {
-			fields, _ := container.(map[string]any)
-			if image := (controllers.Path{"image"}).String(fields); strings.Contains(image, kustomize) {
-				return strictly(controllers.ImageTag(image), container)
-			}
-		}
+	var deployment, instance map[string]any
+	if o := c.byRef[controllers.ID{Group: "apps", Kind: "Deployment", Namespace: c.Namespace, Name: "kustomize-controller"}]; o != nil {
+		deployment = o.Object.Object
 	}
-	instance := repository.Instance(c.graph)
-	d, _ := controllers.FindDistribution(c.FluxVersion) // an unknown version has no tags
-	return (instance != nil || !c.Assumed) && strictly(d.Tags[kustomize], instance)
-}
-
-// strictly reports whether the version with an image tag is strict, unless a container or the patches of a FluxInstance set the
-// feature gate.
-func strictly(tag string, settings any) bool {
-	encoded, _ := json.Marshal(settings) // decoded from JSON
-	_, value, set := strings.Cut(string(encoded), controllers.StrictSubstitutionGate+"=")
-	if set {
-		return strings.HasPrefix(value, "true")
+	version := ""
+	if !c.Assumed {
+		version = c.FluxVersion
 	}
-	return controllers.StrictSubstitution(tag)
+	if o := repository.Instance(c.graph); o != nil {
+		instance = o.Object
+	}
+	strict, _ := controllers.StrictSubstitution(deployment, instance, version)
+	return strict
 }
 
 // variables reports variables without a value, unless they may come from a ConfigMap or Secret that

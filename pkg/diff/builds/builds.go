@@ -29,6 +29,8 @@ type Pair struct {
 	Kept bool
 	// Warning is reported if the owner changes.
 	Warning string
+	// Lenient reports whether the controller accepts variables without a value.
+	Lenient bool
 }
 
 // Compare returns the changes of each pair. It does not include server defaults. An object that
@@ -105,7 +107,7 @@ func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result 
 	result := diff.NewResult(d.owner())
 	result.Builds = true
 	before, after := objectsOf(d.Before), objectsOf(d.After)
-	c := &between{secrets: d.secrets(), renamed: renamed(before, after), policies: build.IsKustomization(d.owner())}
+	c := &between{secrets: d.secrets(), renamed: renamed(before, after), policies: build.IsKustomization(d.owner()), lenient: d.Lenient}
 	if d.After != nil {
 		for _, o := range d.After.Build.Objects {
 			ref := known.ref(d.After, o)
@@ -168,12 +170,13 @@ type between struct {
 	renamed map[schema.GroupKind]bool
 	// policies is set if the controller follows the annotations of kustomize-controller.
 	policies bool
+	lenient  bool
 }
 
 func (c *between) desired(ref controllers.VersionedID, old build.Object, was bool, o build.Object, note string) diff.Change {
 	change := diff.Change{Object: ref, Action: diff.Created}
 	for _, name := range o.Unset {
-		if !slices.Contains(old.Unset, name) {
+		if !c.lenient && !slices.Contains(old.Unset, name) {
 			change.Unset = append(change.Unset, name)
 		}
 	}

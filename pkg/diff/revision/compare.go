@@ -4,10 +4,12 @@ package revision
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/builds"
@@ -97,9 +99,32 @@ func newWalker(ctx context.Context, o Options) *walker {
 	return w
 }
 
+// lenient reports whether kustomize-controller of the cluster accepts variables without a value, if the changes contain any.
+func (w *walker) lenient() bool {
+	unset := func(o build.Object) bool { return len(o.Unset) > 0 }
+	if !slices.ContainsFunc(w.found, func(p builds.Pair) bool { return p.After != nil && slices.ContainsFunc(p.After.Build.Objects, unset) }) {
+		return false
+	}
+	head := w.graphs.Head
+	var deployment, instance map[string]any
+	if o, err := head.Object(controllers.ID{Group: "apps", Kind: "Deployment", Namespace: head.Root().GetNamespace(), Name: "kustomize-controller"}); err == nil {
+		deployment = o.Object
+	}
+	if o := repository.Instance(head); o != nil {
+		instance = o.Object
+	}
+	strict, known := controllers.StrictSubstitution(deployment, instance, "")
+	return known && !strict
+}
+
 // outcome returns the results of all pairs that were followed.
 func (w *walker) outcome(roots pair) (*Outcome, error) {
 	outcome := &Outcome{Root: controllers.VersionedIDOf(roots.either().Object), Followed: w.followed, Rendered: len(w.found)}
+	if w.lenient() {
+		for i := range w.found {
+			w.found[i].Lenient = true
+		}
+	}
 	all := builds.Compare(w.found)
 	for _, r := range all {
 		r.Revision, r.Withheld = w.graphs.Head.Name, w.withheld[r.Owner.ID]
