@@ -16,9 +16,10 @@ import (
 type Subject struct {
 	Kind   controllers.Kind
 	Object controllers.Object
-	// Ready is the status of the object. It reports the failed attempt while helm-controller repeats it; Attempting is then the
-	// message about the new attempt.
+	// Ready is the status of the object. It reports the failed attempt while its controller repeats it: Repeating is then true, and
+	// Attempting the message about a Helm action, which can take minutes.
 	Ready      controllers.Readiness
+	Repeating  bool
 	Attempting string
 	// Home is the namespace of the controllers.
 	Home string
@@ -48,7 +49,7 @@ type Live struct {
 	Healthy []failure.Object
 }
 
-// NewSubject returns the subject of an object. A release that repeats a failed attempt has failed.
+// NewSubject returns the subject of an object. A source or release that repeats a failed attempt has failed.
 func NewSubject(k controllers.Kind, o controllers.Object, home string) Subject {
 	s := Subject{Kind: k, Object: o, Ready: Readiness(k, o), Home: home}
 	s.repeat()
@@ -71,18 +72,18 @@ const runningAction = "Running '"
 // failure. helm-controller clears the number of failures before it runs an action, unless the generation, the chart and the values
 // are those of the last attempt.
 func (s *Subject) repeat() {
-	doing, _ := controllers.FindCondition(s.Object, "Reconciling")
 	if failed, ok := s.fetchFailure(); ok && s.Ready.Status == "Unknown" {
-		s.Ready, s.Attempting = failed, doing.Message
+		s.Ready, s.Repeating = failed, true
 		return
 	}
+	doing, _ := controllers.FindCondition(s.Object, "Reconciling")
 	failures := s.Text("status.failures")
 	if s.Ready.Status != "Unknown" || !strings.HasPrefix(doing.Message, runningAction) || failures == "" || failures == "0" ||
 		s.Text("status.lastAttemptedGeneration") != s.Text("metadata.generation") {
 		return
 	}
 	if failed, ok := s.attempted(); ok {
-		s.Ready, s.Attempting = failed, doing.Message
+		s.Ready, s.Repeating, s.Attempting = failed, true, doing.Message
 	}
 }
 

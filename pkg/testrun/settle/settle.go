@@ -47,7 +47,7 @@ func (f Flux) Failed() bool {
 // Stuck reports whether the object has failed, as opposed to being reconciled for the first time. Its controller may be
 // retrying.
 func (f Flux) Stuck() bool {
-	return f.Failed() && (f.Kind.Finished(f.Object) || rules.NewSubject(f.Kind, f.Object, "").Attempting != "")
+	return f.Failed() && (f.Kind.Finished(f.Object) || rules.NewSubject(f.Kind, f.Object, "").Repeating)
 }
 
 // Failure returns the message of the Ready condition. For a remediated release, it returns the failure instead of the
