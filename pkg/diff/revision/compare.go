@@ -99,13 +99,12 @@ func newWalker(ctx context.Context, o Options) *walker {
 	return w
 }
 
-// lenient reports whether kustomize-controller of the cluster accepts variables without a value, if the changes contain any.
-func (w *walker) lenient() bool {
+// lenient reports whether kustomize-controller of the cluster accepts variables without a value, if the builds contain any.
+func lenient(head *repository.Graph, found []builds.Pair) bool {
 	unset := func(o build.Object) bool { return len(o.Unset) > 0 }
-	if !slices.ContainsFunc(w.found, func(p builds.Pair) bool { return p.After != nil && slices.ContainsFunc(p.After.Build.Objects, unset) }) {
+	if !slices.ContainsFunc(found, func(p builds.Pair) bool { return p.After != nil && slices.ContainsFunc(p.After.Build.Objects, unset) }) {
 		return false
 	}
-	head := w.graphs.Head
 	var deployment, instance map[string]any
 	if o, err := head.Object(controllers.ID{Group: "apps", Kind: "Deployment", Namespace: head.Root().GetNamespace(), Name: "kustomize-controller"}); err == nil {
 		deployment = o.Object
@@ -120,7 +119,7 @@ func (w *walker) lenient() bool {
 // outcome returns the results of all pairs that were followed.
 func (w *walker) outcome(roots pair) (*Outcome, error) {
 	outcome := &Outcome{Root: controllers.VersionedIDOf(roots.either().Object), Followed: w.followed, Rendered: len(w.found)}
-	if w.lenient() {
+	if lenient(w.graphs.Head, w.found) {
 		for i := range w.found {
 			w.found[i].Lenient = true
 		}
