@@ -3,7 +3,9 @@ package controllers
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,38 +172,44 @@ const StrictSubstitutionGate = "StrictPostBuildSubstitutions"
 
 // StrictSubstitution reports whether kustomize-controller fails if a variable of spec.postBuild has neither a value nor a default.
 // The version of the controller and the feature gate are those of its Deployment. Without it, the FluxInstance sets the feature
-// gate, and the version unless a Flux version is given. known is false if nothing determines the version. All arguments may be
-// empty.
-func StrictSubstitution(deployment, instance map[string]any, version string) (strict, known bool) {
+// gate, and the version unless a Flux version is given. known is false if nothing determines the version, such as an image with
+// only a digest. All arguments may be empty.
+func StrictSubstitution(deployment, instance *unstructured.Unstructured, version string) (strict, known bool) {
 	const name = "kustomize-controller"
-	containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
-	for _, container := range containers {
-		fields, _ := container.(map[string]any)
-		if image := (Path{"image"}).String(fields); strings.Contains(image, name) {
-			return strictly(ImageTag(image), container), true
+	if deployment != nil {
+		containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			fields, _ := container.(map[string]any)
+			if image := (Path{"image"}).String(fields); strings.Contains(image, name) {
+				return strictly(ImageTag(image), container)
+			}
 		}
 	}
-	if version == "" {
-		if instance == nil {
-			return false, false
-		}
-		d, _, ok := Select(Path{"spec.distribution.version"}.String(instance))
-		if !ok {
-			return false, false
-		}
-		version = d.Version
+	var settings any
+	if instance != nil {
+		settings = instance.Object
 	}
-	d, known := FindDistribution(version)
-	return known && strictly(d.Tags[name], instance), known
+	if instance != nil && version == "" {
+		selected, _, _ := Select(Path{"spec.distribution.version"}.String(instance.Object))
+		version = selected.Version
+	}
+	tag := ""
+	if version != "" {
+		d, _ := FindDistribution(version) // an unknown version has no tags
+		tag = d.Tags[name]
+	}
+	return strictly(tag, settings)
 }
 
 // strictly reports whether the version with an image tag is strict, unless the settings contain the feature gate. The default
 // changed in v1.9, see internal/features of kustomize-controller.
-func strictly(tag string, settings any) bool {
+func strictly(tag string, settings any) (strict, known bool) {
 	encoded, _ := json.Marshal(settings) // decoded from JSON
 	if _, value, set := strings.Cut(string(encoded), StrictSubstitutionGate+"="); set {
-		return strings.HasPrefix(value, "true")
+		value = value[:strings.IndexFunc(value+" ", func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })]
+		strict, err := strconv.ParseBool(value) // as controllers parse it
+		return strict, err == nil
 	}
 	v, err := semver.NewVersion(tag)
-	return err == nil && (v.Major() > 1 || v.Minor() >= 9)
+	return err == nil && (v.Major() > 1 || v.Minor() >= 9), err == nil
 }

@@ -57,18 +57,15 @@ func fieldWith(value any, text, at string) string {
 // strict reports whether kustomize-controller of the cluster fails if a variable has neither a value nor a default. A version
 // that the repository does not determine counts as lenient.
 func (c *cluster) strict() bool {
-	var deployment, instance map[string]any
+	var deployment *unstructured.Unstructured
 	if o := c.byRef[controllers.ID{Group: "apps", Kind: "Deployment", Namespace: c.Namespace, Name: "kustomize-controller"}]; o != nil {
-		deployment = o.Object.Object
+		deployment = o.Unstructured
 	}
 	version := ""
 	if !c.Assumed {
 		version = c.FluxVersion
 	}
-	if o := repository.Instance(c.graph); o != nil {
-		instance = o.Object
-	}
-	strict, _ := controllers.StrictSubstitution(deployment, instance, version)
+	strict, _ := controllers.StrictSubstitution(deployment, repository.Instance(c.graph), version)
 	return strict
 }
 

@@ -4,6 +4,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -105,14 +106,11 @@ func lenient(head *repository.Graph, found []builds.Pair) bool {
 	if !slices.ContainsFunc(found, func(p builds.Pair) bool { return p.After != nil && slices.ContainsFunc(p.After.Build.Objects, unset) }) {
 		return false
 	}
-	var deployment, instance map[string]any
-	if o, err := head.Object(controllers.ID{Group: "apps", Kind: "Deployment", Namespace: head.Root().GetNamespace(), Name: "kustomize-controller"}); err == nil {
-		deployment = o.Object
+	deployment, err := head.Object(controllers.ID{Group: "apps", Kind: "Deployment", Namespace: head.Root().GetNamespace(), Name: "kustomize-controller"})
+	if err != nil && !errors.Is(err, build.ErrNotFound) {
+		return false
 	}
-	if o := repository.Instance(head); o != nil {
-		instance = o.Object
-	}
-	strict, known := controllers.StrictSubstitution(deployment, instance, "")
+	strict, known := controllers.StrictSubstitution(deployment, repository.Instance(head), "")
 	return known && !strict
 }
 
