@@ -151,7 +151,7 @@ func excludes(g *Graph, ks *unstructured.Unstructured, name string) bool {
 	return sourcetree.IsExcluded(err) || errors.Is(err, fs.ErrNotExist) && errors.Is(inTree, fs.ErrNotExist)
 }
 
-// Changed returns the files that differ between the revisions, sorted.
+// Changed returns the files that differ between the revisions.
 func (p Pair) Changed() ([]string, error) { return inputs.Differing(p.Base.Tree, p.Head.Tree, ".") }
 
 // Unread returns the files that no object in the graphs reads.

@@ -120,7 +120,7 @@ func (w *walker) compare(p pair, kept bool) {
 // unavailable reports whether the source of a Kustomization is not in this repository, and records it. A change does not
 // affect such a Kustomization if its spec, its variables and its source stay the same, and either the source is elsewhere or
 // it is not defined and the files at its path in this repository stay the same, too. If the source may have been pushed from this
-// repository, files that nothing else reads decide later.
+// repository, checkUnfollowed decides by the changed files.
 func (w *walker) unavailable(p pair) bool {
 	reason, elsewhere, undefined, artifact, otherOwner := "", true, true, false, true
 	for _, s := range w.sides(p) {

@@ -16,7 +16,7 @@ import (
 
 // checkUnfollowed reports the objects that may create Flux objects, which are not rendered, and the Kustomizations that are the
 // same in both revisions and cannot be built. The change may affect them if such an object changes, or a file that nothing else
-// reads in a directory that they may read.
+// reads in a directory that they may read, or a file of a source that may have been pushed from this repository.
 func (w *walker) checkUnfollowed() {
 	was, is := w.graphs.Base.Unfollowed(), w.graphs.Head.Unfollowed()
 	if len(was)+len(is)+len(w.unfetched)+len(w.unbuilt)+len(w.pushed) == 0 || w.err() != nil {
