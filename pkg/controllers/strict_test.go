@@ -31,7 +31,7 @@ func TestStrictSubstitution(t *testing.T) {
 		"with a digest":                  {deployment: deployment(image + ":v1.9.0" + digest), strict: true, known: true},
 		"a lenient version":              {deployment: deployment(image + ":v1.8.3"), known: true},
 		"only a digest":                  {deployment: deployment(image + digest)},
-		"a tag that is no version":       {deployment: deployment(image + ":latest")},
+		"latest":                         {deployment: deployment(image + ":latest")},
 		"the gate is disabled":           {deployment: deployment(image+":v1.9.0", gate+"false"), known: true},
 		"the gate is enabled":            {deployment: deployment(image+":v1.8.3", gate+"True,B=false"), strict: true, known: true},
 		"the gate has no valid value":    {deployment: deployment(image+":v1.9.0", gate+"off")},
