@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,7 +164,7 @@ func templatesFlux(at chartAt) bool {
 		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
 	}
 	for name, text := range files.Files {
-		if strings.HasSuffix(name, ".tgz") || fluxTemplates().Match(text) {
+		if strings.HasSuffix(name, ".tgz") || isFluxTemplate(text) {
 			return true
 		}
 	}
@@ -190,6 +191,18 @@ func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
 var fluxVersions = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
 
-// fluxTemplates matches a template that may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
-// place of an API version or a kind.
-var fluxTemplates = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io|fluxcd\.controlplane\.io|(apiVersion|kind)["']?\s*:[^\n]*\{\{`)
+// isFluxTemplate reports whether a template may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
+// place of an API version or a kind. Expressions that begin with a literal text are several times faster than alternatives.
+func isFluxTemplate(text []byte) bool {
+	for _, group := range []string{"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", controllers.OperatorGroup} {
+		if bytes.Contains(text, []byte(group)) {
+			return true
+		}
+	}
+	return templatedVersion().Match(text) || templatedKind().Match(text)
+}
+
+var (
+	templatedVersion = lazy.Regexp(`apiVersion["']?\s*:[^\n]*\{\{`)
+	templatedKind    = lazy.Regexp(`kind["']?\s*:[^\n]*\{\{`)
+)

@@ -25,6 +25,8 @@ type Chart struct {
 	Name, Version string
 	Metadata      map[string]any
 	Packed        []byte
+	// files holds the unpacked files once they are used.
+	files fs.FS
 }
 
 const chartFile = "Chart.yaml"

@@ -155,12 +155,11 @@ func (s *Sources) artifact(ctx context.Context, m Mapping, o *unstructured.Unstr
 	if err != nil {
 		return none, err
 	}
-	for _, c := range found {
-		if url != m.URL+"/"+c.Name && (url != m.URL || len(found) > 1) {
-			continue
+	for i := range found {
+		if url == m.URL+"/"+found[i].Name || url == m.URL && len(found) == 1 {
+			files, err := s.filesOf(&found[i])
+			return repository.Content{Files: files, Artifact: true, Directory: m.Path}, err
 		}
-		tree, err := sourcetree.Archive(bytes.NewReader(c.Packed))
-		return repository.Content{Files: unwrapped(tree), Artifact: true, Directory: m.Path}, err
 	}
 	if len(found) > 0 || url != m.URL {
 		return none, build.ErrNotFound
@@ -183,6 +182,20 @@ func unwrapped(tree *filetree.Tree) fs.FS {
 		return tree
 	}
 	return below
+}
+
+// filesOf returns the files of a chart. Many sources may refer to one chart.
+func (s *Sources) filesOf(c *Chart) (fs.FS, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.files == nil {
+		tree, err := sourcetree.Archive(bytes.NewReader(c.Packed))
+		if err != nil {
+			return nil, err
+		}
+		c.files = unwrapped(tree)
+	}
+	return c.files, nil
 }
 
 func (s *Sources) chartsOf(ctx context.Context, m Mapping) ([]Chart, error) {
