@@ -211,7 +211,11 @@ func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID
 	case operator.Renders(owner):
 		what = "data"
 	}
-	key := missingData{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
+	reason := fmt.Sprint(err)
+	if errors.As(err, new(*build.EncryptedError)) {
+		reason = "encrypted with SOPS" // the same in all namespaces
+	}
+	key := missingData{what, object.WithoutNamespace().String(), reason + remedy}
 	if w.missedIn[key] == nil {
 		w.missed = append(w.missed, key)
 	}

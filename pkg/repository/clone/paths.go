@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
@@ -61,7 +63,7 @@ func unapplied(directories []string) string {
 // Paths returns the cluster directories that --path selects, or the detected ones without it.
 func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (s Selection, err error) {
 	if len(paths) == 0 {
-		return detected(ctx, base, head)
+		return detected(ctx, clone, base, head)
 	}
 	s.Several = len(paths) > 1
 	seen := map[string]bool{}
@@ -95,7 +97,7 @@ func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head rep
 }
 
 // detected returns the cluster directories of both revisions, sorted.
-func detected(ctx context.Context, base, head repository.Revision) (Selection, error) {
+func detected(ctx context.Context, clone *git.Clone, base, head repository.Revision) (Selection, error) {
 	s := Selection{Several: true, Detected: true}
 	revisions := []repository.Revision{base, head}
 	if base.Name == head.Name {
@@ -114,15 +116,25 @@ func detected(ctx context.Context, base, head repository.Revision) (Selection, e
 		slices.Sort(elsewhere)
 		return s, layout.NotFound(slices.Compact(elsewhere))
 	}
+	remotes, err := clone.Remotes()
+	if err != nil {
+		return s, err
+	}
 	affected := map[string]bool{}
 	for _, at := range revisions {
 		found, err := layout.Unapplied(ctx, at.Tree, s.Paths)
 		if err != nil {
 			return s, err
 		}
+		elsewhere := map[controllers.ID]bool{}
+		if len(found) > 0 && len(remotes) > 0 {
+			if elsewhere, err = otherRepositories(ctx, at.Tree, s.Paths, remotes); err != nil {
+				return s, err
+			}
+		}
 		for _, m := range found {
 			at := path.Dir(m.File)
-			affected[at] = affected[at] || differs(base, head, m.File) || deploysHere(m) && differs(base, head, layout.Path(m.Unstructured))
+			affected[at] = affected[at] || differs(base, head, m.File) || deploysHere(m, elsewhere) && differs(base, head, layout.Path(m.Unstructured))
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(affected)) {
@@ -135,8 +147,32 @@ func detected(ctx context.Context, base, head repository.Revision) (Selection, e
 
 // deploysHere reports whether a Kustomization may deploy a directory of this repository. The root of another kind of source than a
 // GitRepository is that of an artifact.
-func deploysHere(ks sourcetree.Manifest) bool {
-	return layout.Path(ks.Unstructured) != "." || build.SourceOf(ks.Unstructured).Kind == controllers.GitRepository
+func deploysHere(ks sourcetree.Manifest, elsewhere map[controllers.ID]bool) bool {
+	source := build.SourceOf(ks.Unstructured).WithoutNamespace()
+	return !elsewhere[source] && (layout.Path(ks.Unstructured) != "." || source.Kind == controllers.GitRepository)
+}
+
+// otherRepositories returns the GitRepositories in a tree that refer to other repositories: no address of this name is a remote, and no
+// cluster uses the source. They have no namespaces, because a kustomization.yaml may set them.
+func otherRepositories(ctx context.Context, tree fs.FS, clusters, remotes []string) (map[controllers.ID]bool, error) {
+	all := map[controllers.ID]bool{}
+	local := map[controllers.ID]bool{}
+	identity := repository.Identity{Remotes: remotes}
+	_, err := sourcetree.Search(ctx, tree, []string{"toolkit.fluxcd.io", "spec"}, func(o *unstructured.Unstructured) bool {
+		id := controllers.IDOf(o.Object).WithoutNamespace()
+		switch url := (controllers.Path{"spec.url"}).String(o.Object); {
+		case build.IsKustomization(o) && slices.Contains(clusters, layout.Path(o)):
+			local[build.SourceOf(o).WithoutNamespace()] = true
+		case id != controllers.FluxID(controllers.GitRepository, "", id.Name):
+		case url == "" || strings.Contains(url, "${") || identity.Local(url):
+			local[id] = true
+		default:
+			all[id] = true
+		}
+		return false
+	})
+	maps.DeleteFunc(all, func(id controllers.ID, _ bool) bool { return local[id] })
+	return all, err
 }
 
 // differs reports whether a file or directory differs between the revisions, or cannot be read.
