@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build"
@@ -82,8 +83,13 @@ func mentioned(o *unstructured.Unstructured) []string {
 	if err != nil {
 		return []string{"."}
 	}
+	return literalPaths(spec)
+}
+
+// literalPaths returns the paths in a manifest.
+func literalPaths(text []byte) []string {
 	found := map[string]bool{}
-	for _, match := range paths().FindAllSubmatch(spec, -1) {
+	for _, match := range paths().FindAllSubmatch(text, -1) {
 		literal := string(match[1])
 		if at := strings.IndexAny(literal, "<{$*"); at >= 0 {
 			literal = path.Dir(literal[:at] + "x")
@@ -93,14 +99,36 @@ func mentioned(o *unstructured.Unstructured) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// ReadBy returns the directories of the tree that Flux objects of a Kustomization that cannot be built may read: all
-// directories if its files or its patches contain Flux objects.
-func ReadBy(g *Graph, ks *unstructured.Unstructured) []string {
-	spec, err := json.Marshal(ks.Object["spec"])
-	if err != nil || inputs.MayContainFlux(spec) || readsAny(g, ks, inputs.MayContainFlux) {
-		return []string{"."}
+// mayReadAll matches the manifests of Flux objects that may read any file: Kustomizations, objects of flux-operator, templates of any
+// kind, and HelmReleases whose charts other objects define.
+var mayReadAll = lazy.Regexp(`kustomize\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements|HelmChart|ExternalArtifact|\x00`)
+
+// MayRead returns the files that Flux objects of a Kustomization that cannot be built may read. HelmReleases read only files in
+// directories that they mention.
+func (p Pair) MayRead(ks *unstructured.Unstructured, files []string) []string {
+	files = p.readable(ks, files)
+	spec, err := yaml.Marshal(ks.Object["spec"])
+	if err != nil {
+		return files
 	}
-	return nil
+	all := false
+	var releases [][]byte
+	look := func(text []byte) bool {
+		if inputs.MayContainFlux(text) {
+			all = all || mayReadAll().Match(text)
+			releases = append(releases, text)
+		}
+		return all
+	}
+	if look(spec) || readsAny(p.Head, ks, look) {
+		return files
+	}
+	return slices.DeleteFunc(files, func(name string) bool {
+		return !slices.ContainsFunc(releases, func(text []byte) bool {
+			within := func(folder string) bool { return sourcetree.Within(folder, name) }
+			return bytes.Contains(text, []byte(name)) || mentions(text, []string{name}, p.Head.Remotes) || slices.ContainsFunc(literalPaths(text), within)
+		})
+	})
 }
 
 // readsAny reports whether a Kustomization reads a file with a property, or one that cannot be read.
@@ -111,12 +139,12 @@ func readsAny(g *Graph, ks *unstructured.Unstructured, has func([]byte) bool) bo
 	})
 }
 
-// Readable returns the files without those that ignore rules of the source of a Kustomization exclude in both revisions, such as
+// readable returns the files without those that ignore rules of the source of a Kustomization exclude in both revisions, such as
 // workflows in .github: its Flux objects cannot read them, unless they use a source that they define.
-func (p Pair) Readable(ks *unstructured.Unstructured, files []string) []string {
+func (p Pair) readable(ks *unstructured.Unstructured, files []string) []string {
 	definesSource := func(text []byte) bool { return bytes.Contains(text, []byte("source.toolkit.fluxcd.io")) }
 	if readsAny(p.Base, ks, definesSource) || readsAny(p.Head, ks, definesSource) {
-		return files
+		return slices.Clone(files)
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool { return excludes(p.Base, ks, name) && excludes(p.Head, ks, name) })
 }
@@ -193,17 +221,16 @@ func inTree(g *Graph, source controllers.ID, name string) string {
 // Mentions reports whether the spec or the values of a HelmRelease contain the directory of one of the files, or an address
 // of the repository. The chart of such a release may install a Kustomization that reads the files.
 func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
-	var words []string
+	return inValues(g, hr, func(text []byte) bool { return mentions(text, files, g.Remotes) })
+}
+
+func mentions(text []byte, files, remotes []string) bool {
 	for _, name := range files {
 		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
-			words = append(words, "./"+folder)
-			if strings.Contains(folder, "/") {
-				words = append(words, folder)
+			if bytes.Contains(text, []byte("./"+folder)) || strings.Contains(folder, "/") && bytes.Contains(text, []byte(folder)) {
+				return true
 			}
 		}
 	}
-	words = append(words, g.Remotes...)
-	return inValues(g, hr, func(text []byte) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(string(text), word) })
-	})
+	return slices.ContainsFunc(remotes, func(remote string) bool { return bytes.Contains(text, []byte(remote)) })
 }

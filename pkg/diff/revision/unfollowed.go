@@ -40,7 +40,7 @@ func (w *walker) checkUnfollowed() {
 		w.omitUnread(object, reason, both[id].Directories, unread)
 	}
 	for _, u := range w.unbuilt {
-		w.omitUnread(u.owner, u.reason, repository.ReadBy(w.graphs.Head, u.owner), w.graphs.Readable(u.owner, unread))
+		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.MayRead(u.owner, unread))
 	}
 	for _, u := range w.pushed {
 		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, changed, unread, u.otherOwner))
