@@ -107,7 +107,9 @@ var mayReadAll = lazy.Regexp(`kustomize\.toolkit\.fluxcd\.io/v|fluxcd\.controlpl
 // directories that they mention.
 func (p Pair) MayRead(ks *unstructured.Unstructured, files []string) []string {
 	files = p.readable(ks, files)
-	spec, err := yaml.Marshal(ks.Object["spec"])
+	spec, _, _ := unstructured.NestedMap(ks.Object, "spec")
+	delete(spec, "path")
+	own, err := yaml.Marshal(spec)
 	if err != nil {
 		return files
 	}
@@ -120,7 +122,7 @@ func (p Pair) MayRead(ks *unstructured.Unstructured, files []string) []string {
 		}
 		return all
 	}
-	if look(spec) || readsAny(p.Head, ks, look) {
+	if look(own) || readsAny(p.Head, ks, look) {
 		return files
 	}
 	return slices.DeleteFunc(files, func(name string) bool {
@@ -227,10 +229,25 @@ func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
 func mentions(text []byte, files, remotes []string) bool {
 	for _, name := range files {
 		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
-			if bytes.Contains(text, []byte("./"+folder)) || strings.Contains(folder, "/") && bytes.Contains(text, []byte(folder)) {
+			if containsPath(text, "./"+folder) || strings.Contains(folder, "/") && containsPath(text, folder) {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(remotes, func(remote string) bool { return bytes.Contains(text, []byte(remote)) })
+}
+
+// containsPath reports whether a text contains a path that is not the beginning of a longer one.
+func containsPath(text []byte, name string) bool {
+	for {
+		at := bytes.Index(text, []byte(name))
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(name):]
+		rest := bytes.TrimPrefix(text, []byte("/"))
+		if len(rest) == 0 || !bytes.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") {
+			return true
+		}
+	}
 }
