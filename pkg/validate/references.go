@@ -161,13 +161,5 @@ func (c *cluster) notInGit(o *object, ref controllers.ID, field string) {
 		return
 	}
 	c.missing[ref] = true
-	c.add(o, Finding{Severity: Note, Rule: RuleReference, Field: field, Message: fmt.Sprintf("refers to %s, which is not in Git", ref)})
-}
-
-func names(lacking []repository.Lack) string {
-	var all []string
-	for _, l := range lacking {
-		all = append(all, l.Object.String())
-	}
-	return strings.Join(all, " and ")
+	c.add(o, Finding{Severity: Note, Rule: RuleReference, Field: field, Message: fmt.Sprintf("refers to %s, which is not in Git", within(o.Unstructured.GetNamespace(), ref))})
 }

@@ -97,16 +97,17 @@ func (c *cluster) lacking() {
 			continue
 		}
 		owner, found := controllers.VersionedIDOf(side.Owner.Object), false
-		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: owner, Owner: owner, Message: "rendered without its values in " + names(lacking)}
+		missing := names(lacking, owner.Namespace)
+		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: owner, Owner: owner, Message: "rendered without its values in " + missing}
 		affected := func(*object) bool { return true }
 		switch {
 		case build.IsKustomization(side.Owner):
 			affected = func(o *object) bool { return substituted(o.Object.Object) }
-			f.Rule, f.Message = RuleVariable, "rendered without its variables in "+names(lacking)
+			f.Rule, f.Message = RuleVariable, "rendered without its variables in "+missing
 			f.Fix = "set the variables with --vars-file"
 		case operator.Renders(side.Owner):
 			affected = func(o *object) bool { return o.Partial }
-			f.Message = "rendered without the data that objects copy from " + names(lacking)
+			f.Message = "rendered without the data that objects copy from " + missing
 		}
 		for _, o := range c.objects {
 			if o.side == side && affected(o) {
@@ -117,4 +118,21 @@ func (c *cluster) lacking() {
 			c.findings = append(c.findings, f)
 		}
 	}
+}
+
+// names joins the names of ConfigMaps and Secrets.
+func names(lacking []repository.Lack, namespace string) string {
+	var all []string
+	for _, l := range lacking {
+		all = append(all, within(namespace, l.Object).String())
+	}
+	return strings.Join(all, " and ")
+}
+
+// within returns an ID without the given namespace: findings with the same text are merged.
+func within(namespace string, id controllers.ID) controllers.ID {
+	if id.Namespace == namespace {
+		return id.WithoutNamespace()
+	}
+	return id
 }
