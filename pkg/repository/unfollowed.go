@@ -99,10 +99,6 @@ func literalPaths(text []byte) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// mayReadAll matches the manifests of Flux objects that may read any file: Kustomizations, objects of flux-operator, templates of any
-// kind, and HelmReleases whose charts other objects define.
-var mayReadAll = lazy.Regexp(`kustomize\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements|HelmChart|ExternalArtifact|\x00`)
-
 // MayRead returns the files that Flux objects of a Kustomization that cannot be built may read. HelmReleases read only files in
 // directories that they mention.
 func (p Pair) MayRead(ks *unstructured.Unstructured, files []string) []string {
@@ -117,7 +113,7 @@ func (p Pair) MayRead(ks *unstructured.Unstructured, files []string) []string {
 	var releases [][]byte
 	look := func(text []byte) bool {
 		if inputs.MayContainFlux(text) {
-			all = all || mayReadAll().Match(text)
+			all = all || inputs.MayReadAny(text)
 			releases = append(releases, text)
 		}
 		return all

@@ -152,8 +152,8 @@ func deploysHere(ks sourcetree.Manifest, elsewhere map[controllers.ID]bool) bool
 	return !elsewhere[source] && (layout.Path(ks.Unstructured) != "." || source.Kind == controllers.GitRepository)
 }
 
-// otherRepositories returns the GitRepositories in a tree that refer to other repositories: no address of this name is a remote, and no
-// cluster uses the source. They have no namespaces, because a kustomization.yaml may set them.
+// otherRepositories returns the names of GitRepositories in a tree that refer to other repositories: none with the name has the address
+// of a remote, and no cluster uses it. The IDs have no namespaces, because a kustomization.yaml may set them.
 func otherRepositories(ctx context.Context, tree fs.FS, clusters, remotes []string) (map[controllers.ID]bool, error) {
 	all := map[controllers.ID]bool{}
 	local := map[controllers.ID]bool{}

@@ -146,9 +146,18 @@ func (f *Files) folder(name string) bool {
 	return same && err == nil
 }
 
-// fluxMarkers matches text of a file that may contain a Kustomization or HelmRelease: an API
-// version of Flux, or an API version or kind that is substituted, escaped or an alias.
-var fluxMarkers = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
+// unknownReads matches the API versions of Flux objects that may read any file, and an API version or kind that is substituted,
+// escaped or an alias.
+const unknownReads = `kustomize\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`
+
+var (
+	fluxMarkers = lazy.Regexp(`helm\.toolkit\.fluxcd\.io/v|` + unknownReads)
+	anyFile     = lazy.Regexp(`HelmChart|ExternalArtifact|\x00|` + unknownReads)
+)
+
+// MayReadAny reports whether a text with Flux objects may contain one that reads files that the text does not mention: a
+// Kustomization, an object of flux-operator, a template of any kind, or a HelmRelease whose chart another object defines.
+func MayReadAny(text []byte) bool { return anyFile().Match(text) }
 
 // MayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
 // is slow, so texts without any of its parts are excluded first.
