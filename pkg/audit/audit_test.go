@@ -120,10 +120,12 @@ var cases = map[string]struct{ found, missed []string }{
 		found: []string{
 			image + "kind: ImageRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/web}`,
 			source + "kind: OCIRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {url: "oci://team.azurecr.io/x"}`,
+			source + "kind: OCIRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {url: "oci://eu.gcr.io/project/x"}`,
 		},
 		missed: []string{
 			image + "kind: ImageRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {provider: aws, image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/web}`,
 			image + "kind: ImageRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {image: ghcr.io/a/azurecr.io}`,
+			source + "kind: OCIRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {url: "oci://mirror.gcr.io/envoyproxy/gateway-helm"}`,
 			source + "kind: OCIRepository\nmetadata: {name: x, namespace: apps}\n" + `spec: {url: "oci://team.azurecr.io/x", secretRef: {name: x}}`,
 		},
 	},

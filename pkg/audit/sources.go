@@ -123,14 +123,14 @@ func ociRepositories(_ *state, o *Object) []hit {
 	})
 }
 
-// clouds lists the registries of cloud providers.
+// clouds lists the registries of cloud providers, without the public ones such as mirror.gcr.io.
 var clouds = []struct {
 	provider string
 	host     func() *regexp.Regexp
 }{
 	{"aws", lazy.Regexp(`^\d+\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?$`)},
 	{"azure", lazy.Regexp(`\.azurecr\.(io|cn|us)$`)},
-	{"gcp", lazy.Regexp(`^([a-z0-9-]+\.)?gcr\.io$|-docker\.pkg\.dev$`)},
+	{"gcp", lazy.Regexp(`^((us|eu|asia|marketplace)\.)?gcr\.io$|-docker\.pkg\.dev$`)},
 }
 
 func registryProviders(_ *state, o *Object) []hit {
