@@ -79,7 +79,7 @@ type Graph struct {
 	artifacts        artifacts
 	found            index
 	// templated caches the results of templatesFlux, because many HelmReleases use the same chart.
-	templated map[chartAt]bool
+	templated map[chartAt]condition
 	// rendered is the number of objects of all renderings.
 	rendered int
 	// cycles counts the searches that depended on a rendering in progress. Results that depend on such a search are
@@ -106,7 +106,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	o.Path = sourcetree.Clean(o.Path)
-	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root, templated: map[chartAt]bool{}}
+	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root, templated: map[chartAt]condition{}}
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()
 	if g.root == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -148,8 +149,21 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 		may = templatesFlux(at)
 		g.templated[at] = may
 	}
-	return may
+	return may == always || may == ifInValues && inValues(g, hr, func(text []byte) bool { return bytes.Contains(text, fluxcd) })
 }
+
+// fluxcd is a part of all API groups of Flux.
+var fluxcd = []byte("fluxcd")
+
+// condition tells when the templates of a chart may contain Kustomizations or HelmReleases.
+type condition int
+
+const (
+	never condition = iota
+	// ifInValues requires that the values contain a part of the API group: an API version or a kind is templated.
+	ifInValues
+	always
+)
 
 // chartAt is a chart in a tree.
 type chartAt struct {
@@ -157,18 +171,37 @@ type chartAt struct {
 	name string
 }
 
-// templatesFlux reports whether the templates of a chart may contain Kustomizations or HelmReleases.
-func templatesFlux(at chartAt) bool {
+// templatesFlux returns when the templates of a chart may contain Kustomizations or HelmReleases.
+func templatesFlux(at chartAt) condition {
 	files, err := charts.ChartIn(at.tree, at.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return never // rendering it reports the error
+	}
 	if err != nil || files.Archive != nil {
-		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
+		return always
 	}
+	templated, mentioned := false, false
 	for name, text := range files.Files {
-		if strings.HasSuffix(name, ".tgz") || isFluxTemplate(text) {
-			return true
+		if strings.HasSuffix(name, ".tgz") || containsGroup(text) {
+			return always
 		}
+		templated = templated || templatedVersion().Match(text) || templatedKind().Match(text)
+		mentioned = mentioned || bytes.Contains(text, fluxcd)
 	}
-	return false
+	switch {
+	case templated && mentioned:
+		return always
+	case templated:
+		return ifInValues
+	}
+	return never
+}
+
+// containsGroup reports whether a text contains an API group of Flux objects that apply others.
+func containsGroup(text []byte) bool {
+	return slices.ContainsFunc([]string{"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", controllers.OperatorGroup}, func(group string) bool {
+		return bytes.Contains(text, []byte(group))
+	})
 }
 
 // inValues reports whether the spec or a value of a HelmRelease matches.
@@ -191,17 +224,8 @@ func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
 var fluxVersions = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
 
-// isFluxTemplate reports whether a template may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
-// place of an API version or a kind. Expressions that begin with a literal text are several times faster than alternatives.
-func isFluxTemplate(text []byte) bool {
-	for _, group := range []string{"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", controllers.OperatorGroup} {
-		if bytes.Contains(text, []byte(group)) {
-			return true
-		}
-	}
-	return templatedVersion().Match(text) || templatedKind().Match(text)
-}
-
+// An API version or a kind that is a template. Expressions that begin with a literal text are several times faster than
+// alternatives.
 var (
 	templatedVersion = lazy.Regexp(`apiVersion["']?\s*:[^\n]*\{\{`)
 	templatedKind    = lazy.Regexp(`kind["']?\s*:[^\n]*\{\{`)
