@@ -130,9 +130,9 @@ func referenceIn(reference map[string]string, namespace string) controllers.ID {
 }
 
 // MayInstallFlux reports whether a HelmRelease may install Kustomizations or HelmReleases: its spec or its values contain
-// some, or its chart is in this repository and its templates contain some. Charts of other repositories are not fetched.
+// some, or its chart is in this repository, and the chart or the values mention Flux. Charts of other repositories are not fetched.
 func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
-	if inValues(g, hr, fluxVersions().Match) {
+	if inValues(g, hr, false, fluxVersions().Match) {
 		return true
 	}
 	c, ok := chartOf(g, hr)
@@ -144,26 +144,16 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 		return false // it is not in this repository
 	}
 	at := chartAt{tree, c.names[0]}
-	may, known := g.templated[at]
+	mentioned, known := g.mentioned[at]
 	if !known {
-		may = templatesFlux(at)
-		g.templated[at] = may
+		mentioned = chartMentionsFlux(at)
+		g.mentioned[at] = mentioned
 	}
-	return may == always || may == ifInValues && inValues(g, hr, func(text []byte) bool { return bytes.Contains(text, fluxcd) })
+	return mentioned || inValues(g, hr, true, mentionsFlux) || slices.ContainsFunc(c.names[1:], func(file string) bool {
+		text, err := fs.ReadFile(tree, file)
+		return err == nil && mentionsFlux(text)
+	})
 }
-
-// fluxcd is a part of all API groups of Flux.
-var fluxcd = []byte("fluxcd")
-
-// condition tells when the templates of a chart may contain Kustomizations or HelmReleases.
-type condition int
-
-const (
-	never condition = iota
-	// ifInValues requires that the values contain a part of the API group: an API version or a kind is templated.
-	ifInValues
-	always
-)
 
 // chartAt is a chart in a tree.
 type chartAt struct {
@@ -171,47 +161,35 @@ type chartAt struct {
 	name string
 }
 
-// templatesFlux returns when the templates of a chart may contain Kustomizations or HelmReleases.
-func templatesFlux(at chartAt) condition {
+// chartMentionsFlux reports whether a chart may contain Kustomizations or HelmReleases.
+func chartMentionsFlux(at chartAt) bool {
 	files, err := charts.ChartIn(at.tree, at.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return never // rendering it reports the error
-	}
 	if err != nil || files.Archive != nil {
-		return always
+		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
 	}
-	templated, mentioned := false, false
 	for name, text := range files.Files {
-		if strings.HasSuffix(name, ".tgz") || containsGroup(text) {
-			return always
+		if strings.HasSuffix(name, ".tgz") || mentionsFlux(text) {
+			return true
 		}
-		templated = templated || templatedVersion().Match(text) || templatedKind().Match(text)
-		mentioned = mentioned || bytes.Contains(text, fluxcd)
 	}
-	switch {
-	case templated && mentioned:
-		return always
-	case templated:
-		return ifInValues
-	}
-	return never
+	return false
 }
 
-// containsGroup reports whether a text contains an API group of Flux objects that apply others.
-func containsGroup(text []byte) bool {
-	return slices.ContainsFunc([]string{"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", controllers.OperatorGroup}, func(group string) bool {
-		return bytes.Contains(text, []byte(group))
-	})
-}
+// mentionsFlux reports whether a text contains what all API groups of Flux have in common. A template may add the rest.
+func mentionsFlux(text []byte) bool { return bytes.Contains(text, []byte("fluxcd")) }
 
-// inValues reports whether the spec or a value of a HelmRelease matches.
-func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool) bool {
+// inValues reports whether the spec or a value of a HelmRelease matches. It returns unavailable if no value matches, and some are
+// not available.
+func inValues(g *Graph, hr *unstructured.Unstructured, unavailable bool, matches func([]byte) bool) bool {
 	spec, err := json.Marshal(hr.Object["spec"])
 	if err != nil || matches(spec) {
 		return true
 	}
 	for _, object := range build.DataReferences(hr) {
 		data, err := g.lookup(nil).Data(g.ctx, object)
+		if err != nil && unavailable {
+			return true
+		}
 		for _, value := range data {
 			if err == nil && matches(value) {
 				return true
@@ -223,10 +201,3 @@ func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool
 
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
 var fluxVersions = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
-
-// An API version or a kind that is a template. Expressions that begin with a literal text are several times faster than
-// alternatives.
-var (
-	templatedVersion = lazy.Regexp(`apiVersion["']?\s*:[^\n]*\{\{`)
-	templatedKind    = lazy.Regexp(`kind["']?\s*:[^\n]*\{\{`)
-)

@@ -219,7 +219,7 @@ func inTree(g *Graph, source controllers.ID, name string) string {
 // Mentions reports whether the spec or the values of a HelmRelease contain the directory of one of the files, or an address
 // of the repository. The chart of such a release may install a Kustomization that reads the files.
 func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
-	return inValues(g, hr, func(text []byte) bool { return mentions(text, files, g.Remotes) })
+	return inValues(g, hr, false, func(text []byte) bool { return mentions(text, files, g.Remotes) })
 }
 
 func mentions(text []byte, files, remotes []string) bool {
