@@ -97,7 +97,7 @@ func TestDirectories(t *testing.T) {
 			b := &base{}
 			v := validateOne(t, newSchemas(t, b, "", time.Now(), dir+c.template), "example.com/v1", "Widget")
 			switch {
-			case c.source == "" && (v.Unknown != "no schema, and no schema location has a schema for it" || !v.MissingSchema || len(b.further) > 0):
+			case c.source == "" && (v.Unknown != "no schema, and no schema location has a schema" || !v.MissingSchema || len(b.further) > 0):
 				t.Errorf("got %+v", v)
 			case c.source != "" && (v.Unknown != "" || v.Source != filepath.Join(dir, c.source) || len(b.further) != 1):
 				t.Errorf("got %+v, want %s", v, c.source)

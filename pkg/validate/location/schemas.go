@@ -96,7 +96,7 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) ([]verdict.Ve
 		case found.err != nil:
 			verdicts[i] = unusable(found.err.Error())
 		case found.document == nil:
-			verdicts[i].Unknown += ", and no schema location has a schema for it"
+			verdicts[i].Unknown += ", and no schema location has a schema"
 		default:
 			asked, further.Objects = append(asked, i), append(further.Objects, r.Objects[i])
 			switch {

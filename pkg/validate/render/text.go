@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,7 +59,7 @@ func commonOf(f validate.Finding) common { return common{f.Object.Kind, f.Rule, 
 // writeFindings writes the findings of a severity, grouped by object. Objects from the same file with the same findings are
 // written once, because several directories may include a component.
 func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
-	writeKinds(b, r, severity)
+	about.writeKinds(b, r, severity)
 	var findings []validate.Finding
 	shared := map[common][]validate.Finding{}
 	for _, f := range r.Findings {
@@ -159,21 +160,23 @@ func lineOf(f validate.Finding) string {
 }
 
 // writeKinds writes the kinds without a schema instead of their objects, which may be many.
-func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severity) {
-	counts := map[string]int{}
-	var order []string
+func (about Report) writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severity) {
+	counts := map[string]map[string]int{}
 	for _, f := range r.Findings {
-		if f.Severity != severity || f.Rule != validate.RuleMissingSchema {
-			continue
+		if f.Severity == severity && f.Rule == validate.RuleMissingSchema {
+			if counts[f.Message] == nil {
+				counts[f.Message] = map[string]int{}
+			}
+			kind := f.Object.GroupVersionKind()
+			counts[f.Message][kind.Kind+" in "+kind.GroupVersion().String()]++
 		}
-		if counts[f.Message] == 0 {
-			order = append(order, f.Message)
-		}
-		counts[f.Message]++
 	}
-	slices.Sort(order)
-	for _, message := range order {
-		fmt.Fprintf(b, "  %s: %s\n", output.Amount(counts[message], "object"), printable.Line(message))
+	for _, message := range slices.Sorted(maps.Keys(counts)) {
+		b.WriteString(fit.Fold("  "+printable.Line(message), 4, about.Width) + "\n")
+		kinds := counts[message]
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			b.WriteString(fit.Fold(fmt.Sprintf("    %s: %s", printable.Line(kind), output.Amount(kinds[kind], "object")), 6, about.Width) + "\n")
+		}
 	}
 }
 

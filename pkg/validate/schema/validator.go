@@ -144,7 +144,7 @@ func (c *cluster) validate(ctx context.Context, text json.RawMessage) verdict.Ve
 	if c.groups[gvk.Group] || removed(gvk, c.minor) != "" {
 		return c.notServed(gvk)
 	}
-	return verdict.Verdict{MissingSchema: true, Unknown: fmt.Sprintf("no schema found for %s in %s: the repository has no CustomResourceDefinition for it", gvk.Kind, o.GetAPIVersion())}
+	return verdict.Verdict{MissingSchema: true, Unknown: "no schema found: the repository has no CustomResourceDefinition"}
 }
 
 // builtin validates an object of a Kubernetes kind.
