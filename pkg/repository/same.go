@@ -2,6 +2,7 @@ package repository
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -68,12 +69,30 @@ func (p Pair) SameSource(source controllers.ID) bool {
 	if wasErr != nil || isErr != nil {
 		return wasErr != nil && isErr != nil
 	}
-	return equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"])
+	return SameInputs(was, is)
+}
+
+// SameInputs reports whether two versions of an object differ in nothing that affects what the controller fetches or renders.
+func SameInputs(base, head *unstructured.Unstructured) bool {
+	return base.GetAPIVersion() == head.GetAPIVersion() && equality.Semantic.DeepEqual(untimed(base), untimed(head))
+}
+
+// untimed returns the spec of an object without the fields that set when the controller reconciles it.
+func untimed(o *unstructured.Unstructured) any {
+	spec, ok := o.Object["spec"].(map[string]any)
+	if !ok {
+		return o.Object["spec"]
+	}
+	spec = maps.Clone(spec)
+	for _, field := range []string{"interval", "retryInterval", "timeout"} {
+		delete(spec, field)
+	}
+	return spec
 }
 
 // SameRelease reports whether a HelmRelease renders to the same objects in both revisions.
 func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
-	if !equality.Semantic.DeepEqual(base.Object, head.Object) || !p.SameReferences(head) {
+	if !SameInputs(base, head) || !p.SameReferences(head) {
 		return false
 	}
 	was, wasOK := chartOf(p.Base, base)

@@ -3,6 +3,7 @@ package builds
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -199,16 +200,36 @@ func (c *between) desired(ref controllers.VersionedID, old build.Object, was boo
 	if len(unstable) > 0 {
 		change.Notes = append(change.Notes, "not compared, because they differ on every rendering: "+strings.Join(unstable, ", "))
 	}
+	same := apiequality.Semantic.DeepEqual(stored(old), stored(o))
 	switch {
-	case len(unstable) > 0 && apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
+	case len(unstable) > 0 && same:
 		return diff.Change{Object: ref, Action: diff.Unstable, Notes: change.Notes}
-	case len(change.Unset) == 0 && apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
+	case len(change.Unset) == 0 && same:
 		return diff.Change{Object: ref, Action: diff.Unchanged}
 	case c.policies && policy.Marked(o.Object, "ssa", "IfNotPresent"):
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: policy.IfNotPresent}
 	}
 	change.Action = diff.Changed
 	return c.finish(change, old, o)
+}
+
+// stored returns the content of an object as the API server stores it: with the stringData of a Secret in data.
+func stored(o build.Object) map[string]any {
+	content := diff.Content(diff.Tidy(o.Object))
+	text, found, err := unstructured.NestedStringMap(content, "stringData")
+	if !found || err != nil || !controllers.IDOf(o.Object).IsSecret() {
+		return content
+	}
+	data, _ := content["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range text {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	delete(content, "stringData")
+	content["data"] = data
+	return content
 }
 
 // removed returns the change of an object that is no longer in the source.

@@ -134,7 +134,7 @@ func (w *walker) unavailable(p pair) bool {
 	if reason == "" {
 		return false
 	}
-	same := p.both() && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
+	same := p.both() && repository.SameInputs(p.base, p.head) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
 	affected := !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head))
 	if artifact && !affected {
 		w.pushed = append(w.pushed, pushed{unbuilt{p.head, reason}, otherOwner})

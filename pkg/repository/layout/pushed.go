@@ -26,7 +26,7 @@ func MayBePushed(tree fs.FS, folder, name string, inPath bool) bool {
 		built := path.Join(parent, folder)
 		switch {
 		case folder == "." && hasKustomization(tree, parent),
-			folder != "." && sourcetree.CheckDirectory(tree, built) == nil && (manifest || sourcetree.Within(built, name)):
+			folder != "." && (manifest || sourcetree.Within(built, name)) && sourcetree.CheckDirectory(tree, built) == nil:
 			return true
 		case parent == ".":
 			return false
