@@ -79,7 +79,7 @@ Output:
 	versions := strings.Join(controllers.EmbeddedVersions(), ", ")
 	fs.StringVar(&o.to, "to", "", "next Flux version: "+versions+" (default "+controllers.Distributions[0].Version+")")
 	fs.StringVar(&o.from, "from", "", "current Flux version (default: from gotk-components.yaml, the FluxInstance or the cluster)")
-	fs.StringVar(&o.path, "path", "", "cluster directory in the repository (default: the only one with gotk-sync.yaml)")
+	fs.StringVar(&o.path, "path", "", "cluster directory in the repository (default: the only detected one)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	o.inputs.Add(cmd)

@@ -29,7 +29,7 @@ type Options struct {
 // AddRevisions adds the flags that select the cluster and the revisions of its repository.
 func (o *Options) AddRevisions(cmd *cobra.Command, revision, base string) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.Path, "path", "", "cluster directory in the repository (default: the only one with gotk-sync.yaml)")
+	fs.StringVar(&o.Path, "path", "", "cluster directory in the repository (default: the only detected one)")
 	fs.StringVar(&o.Revision, "revision", "", revision)
 	fs.StringVar(&o.Base, "base", "", base)
 	complete.Revisions(cmd, "revision", "base")
