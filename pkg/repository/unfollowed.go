@@ -147,21 +147,35 @@ func (p Pair) readable(ks *unstructured.Unstructured, files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool { return excludes(p.Base, ks, name) && excludes(p.Head, ks, name) })
 }
 
-// Pushed returns the changed files that a Kustomization may read if the artifact of its source was pushed from a directory of this
-// repository. A file that another object reads counts only if it is in a directory of the Kustomization's path.
-func (p Pair) Pushed(ks *unstructured.Unstructured, changed, unread []string, otherOwner bool) []string {
-	mayBe := func(folder, name string, inPath bool) bool {
-		return layout.MayBePushed(p.Base.Tree, folder, name, inPath) || layout.MayBePushed(p.Head.Tree, folder, name, inPath)
-	}
+// Pushes finds the changed files that Kustomizations may read if the artifact of their source was pushed from a directory of this
+// repository.
+type Pushes struct {
+	origins *layout.Origins
+	changed []string
+	unread  sets.Set[string]
+}
+
+// Pushes returns the Pushes of changed files, of which no object in the graphs reads the unread ones.
+func (p Pair) Pushes(changed, unread []string) (*Pushes, error) {
+	origins, err := layout.NewOrigins(p.Head.ctx, p.Base.Tree, p.Head.Tree)
+	return &Pushes{origins, changed, sets.New(unread...)}, err
+}
+
+// Files returns the files that a Kustomization may read. A file that another object reads counts only if it is in a directory of
+// the Kustomization's path.
+func (p *Pushes) Files(ks *unstructured.Unstructured, otherOwner bool) []string {
 	folder := layout.Path(ks)
+	origins := p.origins.Of(folder)
 	// An ArtifactGenerator may copy files to other directories.
 	moved := build.SourceOf(ks).Kind == generator.Artifact && !otherOwner
-	isUnread := sets.New(unread...)
-	return slices.DeleteFunc(slices.Clone(changed), func(name string) bool {
-		if !isUnread.Has(name) {
-			return otherOwner || !mayBe(folder, name, true)
+	if len(origins) == 0 && folder != "." && !moved {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(p.changed), func(name string) bool {
+		if !p.unread.Has(name) {
+			return otherOwner || !layout.MayBePushed(origins, folder, name, true)
 		}
-		return !mayBe(folder, name, otherOwner) && !(moved && mayBe(".", name, false))
+		return !layout.MayBePushed(origins, folder, name, otherOwner) && !(moved && layout.MayBePushed(p.origins.Of("."), ".", name, false))
 	})
 }
 

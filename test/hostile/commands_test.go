@@ -65,6 +65,7 @@ func others() []other {
 		{row{name: "diff --base, 1,000 Kustomizations that include each other", make: circular(1000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
 		{row{name: "diff --base, a chart that installs itself under other names", files: recursiveChart(), make: commit, dir: true, exit: 2, want: "HelmReleases in charts are nested more than 100 levels deep"}, []string{"diff", "--base", "HEAD", "--path", "cluster"}},
 		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, nightly: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
+		{row{name: "diff --base, 1,000 Kustomizations of an artifact that may be pushed from 5,000 changed directories", make: pushed(1000, 5000), dir: true, nightly: true, stdout: "1000 not compared"}, []string{"diff", "--base", "HEAD~1", "--path", "cluster"}},
 	}
 }
 
@@ -113,6 +114,24 @@ func circular(number int) func(t *testing.T, folder string) {
 		write(t, filepath.Join(folder, "b", "k.yaml"), many(number/2, number, "a"))
 		commit(t, folder)
 		write(t, filepath.Join(folder, "a", "k.yaml"), strings.Replace(many(0, number/2, "b"), "1m", "2m", 1))
+		commit(t, folder)
+	}
+}
+
+// pushed commits Kustomizations of an OCI artifact, and changes manifests in deep directories that may be its origin.
+func pushed(number, files int) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		var b bytes.Buffer
+		for i := range number {
+			fmt.Fprintf(&b, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k%d, namespace: flux-system}\nspec: {interval: 1m, prune: true, path: ./x/p%d, sourceRef: {kind: OCIRepository, name: app}}\n---\n", i, i)
+		}
+		b.WriteString("apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app, namespace: flux-system}\nspec: {interval: 1m, url: \"oci://example.com/app\", ref: {tag: v1}}\n")
+		write(t, filepath.Join(folder, "cluster", "all.yaml"), b.String())
+		commit(t, folder)
+		for i := range files {
+			write(t, filepath.Join(folder, fmt.Sprintf("a/b%d/c/d/e/f/g%d/h.yaml", i%500, i)), "a: b\n")
+		}
 		commit(t, folder)
 	}
 }

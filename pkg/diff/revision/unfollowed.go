@@ -24,7 +24,7 @@ func (w *walker) checkUnfollowed() {
 	}
 	changed, err := w.graphs.Changed()
 	if err != nil {
-		w.failed = append(w.failed, &BuildError{Revisions: []string{w.graphs.Base.Name, w.graphs.Head.Name}, err: err})
+		w.failed = append(w.failed, incomparable(w.graphs, err))
 		return
 	}
 	unread := w.graphs.Unread(changed)
@@ -42,9 +42,22 @@ func (w *walker) checkUnfollowed() {
 	for _, u := range w.unbuilt {
 		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.MayRead(u.owner, unread))
 	}
-	for _, u := range w.pushed {
-		w.omitUnread(u.owner, u.reason, []string{"."}, w.graphs.Pushed(u.owner, changed, unread, u.otherOwner))
+	if len(w.pushed) == 0 {
+		return
 	}
+	pushes, err := w.graphs.Pushes(changed, unread)
+	if err != nil {
+		w.failed = append(w.failed, incomparable(w.graphs, err))
+		return
+	}
+	for _, u := range w.pushed {
+		w.omitUnread(u.owner, u.reason, []string{"."}, pushes.Files(u.owner, u.otherOwner))
+	}
+}
+
+// incomparable returns the error of revisions whose files cannot be compared.
+func incomparable(p repository.Pair, err error) *BuildError {
+	return &BuildError{Revisions: []string{p.Base.Name, p.Head.Name}, err: err}
 }
 
 // omitUnread records that an object is not compared. The change may affect it if it changes a file in one of the directories.
