@@ -43,10 +43,12 @@ type comparison struct {
 type rendering struct {
 	objects map[string]map[string]string
 	failed  map[string]bool
+	// prunes contains the Kustomizations that prune objects, and kept the objects that are not pruned, by "OWNER OBJECT".
+	prunes, kept map[string]bool
 }
 
 func newRendering() rendering {
-	return rendering{map[string]map[string]string{}, map[string]bool{}}
+	return rendering{map[string]map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 func (c *comparison) row() string {
@@ -222,9 +224,16 @@ func changed(before, after rendering) map[string]string {
 				actions[owner+" "+key] = "changed"
 			}
 		}
+		prunes := after.prunes[owner]
+		if is == nil {
+			prunes = before.prunes[owner]
+		}
 		for key := range was {
-			if _, ok := is[key]; !ok {
-				actions[owner+" "+key] = "pruned"
+			if _, ok := is[key]; ok {
+				continue
+			}
+			if actions[owner+" "+key] = "pruned"; !prunes || before.kept[owner+" "+key] {
+				actions[owner+" "+key] = "skipped"
 			}
 		}
 	}
@@ -314,6 +323,7 @@ func (c *comparison) render(ctx context.Context, commit string) (r rendering, er
 	}
 	var owners []struct {
 		Namespace, Name, Skipped, Failed string
+		Prune                            bool
 		Objects                          []*unstructured.Unstructured
 	}
 	if err := json.Unmarshal(out, &owners); err != nil {
@@ -322,7 +332,7 @@ func (c *comparison) render(ctx context.Context, commit string) (r rendering, er
 	r = newRendering()
 	for _, o := range owners {
 		owner := o.Namespace + "/" + o.Name
-		r.objects[owner] = nil
+		r.objects[owner], r.prunes[owner] = nil, o.Prune
 		if r.failed[owner] = o.Failed != ""; o.Skipped != "" || o.Failed != "" {
 			continue
 		}
@@ -333,6 +343,8 @@ func (c *comparison) render(ctx context.Context, commit string) (r rendering, er
 				return r, err
 			}
 			r.objects[owner][key] = text
+			const prune, disabled = "kustomize.toolkit.fluxcd.io/prune", "disabled"
+			r.kept[owner+" "+key] = object.GetLabels()[prune] == disabled || object.GetAnnotations()[prune] == disabled
 		}
 	}
 	c.rendered[commit] = r

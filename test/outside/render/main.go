@@ -66,6 +66,7 @@ type owner struct {
 	Name      string                       `json:"name"`
 	Skipped   string                       `json:"skipped,omitempty"`
 	Failed    string                       `json:"failed,omitempty"`
+	Prune     bool                         `json:"prune"`
 	Objects   []*unstructured.Unstructured `json:"objects"`
 }
 
@@ -117,6 +118,7 @@ func (c *cluster) build(root *unstructured.Unstructured) ([]*owner, error) {
 		}
 		seen[key] = true
 		o := &owner{Namespace: k.GetNamespace(), Name: k.GetName()}
+		o.Prune, _, _ = unstructured.NestedBool(k.Object, "spec", "prune")
 		owners = append(owners, o)
 		dir, skipped, err := c.source(k)
 		if err != nil {
