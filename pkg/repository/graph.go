@@ -78,8 +78,8 @@ type Graph struct {
 	instance, synced *unstructured.Unstructured
 	artifacts        artifacts
 	found            index
-	// mentioned caches the results of chartMentionsFlux, because many HelmReleases use the same chart.
-	mentioned map[chartAt]bool
+	// templates caches the results of templatesOf, because many HelmReleases use the same chart.
+	templates map[chartAt]templates
 	// rendered is the number of objects of all renderings.
 	rendered int
 	// cycles counts the searches that depended on a rendering in progress. Results that depend on such a search are
@@ -106,7 +106,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	o.Path = sourcetree.Clean(o.Path)
-	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root, mentioned: map[chartAt]bool{}}
+	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root, templates: map[chartAt]templates{}}
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()
 	if g.root == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,9 +131,11 @@ func referenceIn(reference map[string]string, namespace string) controllers.ID {
 }
 
 // MayInstallFlux reports whether a HelmRelease may install Kustomizations or HelmReleases: its spec or its values contain
-// some, or its chart is in this repository, and the chart or the values mention Flux. Charts of other repositories are not fetched.
+// some, or its chart is in this repository, and the chart or the values mention Flux. Values that are not available may mention Flux
+// if the chart composes the API version or kind of an object. Charts of other repositories are not fetched.
 func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
-	if inValues(g, hr, false, fluxVersions().Match) {
+	values, complete := valuesOf(g, hr)
+	if slices.ContainsFunc(values, fluxVersions().Match) {
 		return true
 	}
 	c, ok := chartOf(g, hr)
@@ -144,12 +147,12 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 		return false // it is not in this repository
 	}
 	at := chartAt{tree, c.names[0]}
-	mentioned, known := g.mentioned[at]
-	if !known {
-		mentioned = chartMentionsFlux(at)
-		g.mentioned[at] = mentioned
+	known, ok := g.templates[at]
+	if !ok {
+		known = templatesOf(at)
+		g.templates[at] = known
 	}
-	return mentioned || inValues(g, hr, true, mentionsFlux) || slices.ContainsFunc(c.names[1:], func(file string) bool {
+	return known.mention || known.compose && !complete || slices.ContainsFunc(values, mentionsFlux) || slices.ContainsFunc(c.names[1:], func(file string) bool {
 		text, err := fs.ReadFile(tree, file)
 		return err == nil && mentionsFlux(text)
 	})
@@ -161,43 +164,49 @@ type chartAt struct {
 	name string
 }
 
-// chartMentionsFlux reports whether a chart may contain Kustomizations or HelmReleases.
-func chartMentionsFlux(at chartAt) bool {
+// templates holds what is known of the files of a chart: they may mention Flux, and they compose the API version or the kind of an
+// object.
+type templates struct{ mention, compose bool }
+
+func templatesOf(at chartAt) templates {
 	files, err := charts.ChartIn(at.tree, at.name)
 	if err != nil || files.Archive != nil {
-		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
+		return templates{mention: !errors.Is(err, fs.ErrNotExist)} // rendering it reports the error
 	}
+	found := templates{}
 	for name, text := range files.Files {
 		if strings.HasSuffix(name, ".tgz") || mentionsFlux(text) {
-			return true
+			return templates{mention: true}
 		}
+		found.compose = found.compose || composedVersion().Match(text) || composedKind().Match(text)
 	}
-	return false
+	return found
 }
 
 // mentionsFlux reports whether a text contains what all API groups of Flux have in common. A template may add the rest.
 func mentionsFlux(text []byte) bool { return bytes.Contains(text, []byte("fluxcd")) }
 
-// inValues reports whether the spec or a value of a HelmRelease matches. It returns unavailable if no value matches, and some are
-// not available.
-func inValues(g *Graph, hr *unstructured.Unstructured, unavailable bool, matches func([]byte) bool) bool {
-	spec, err := json.Marshal(hr.Object["spec"])
-	if err != nil || matches(spec) {
-		return true
-	}
+// valuesOf returns the spec and the values of a HelmRelease. complete is false if some values are not available.
+func valuesOf(g *Graph, hr *unstructured.Unstructured) (values [][]byte, complete bool) {
+	spec, _ := json.Marshal(hr.Object["spec"]) // decoded from YAML
+	values, complete = [][]byte{spec}, true
 	for _, object := range build.DataReferences(hr) {
 		data, err := g.lookup(nil).Data(g.ctx, object)
-		if err != nil && unavailable {
-			return true
+		if err != nil {
+			complete = false
+			continue
 		}
-		for _, value := range data {
-			if err == nil && matches(value) {
-				return true
-			}
-		}
+		values = slices.AppendSeq(values, maps.Values(data))
 	}
-	return false
+	return values, complete
 }
 
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
 var fluxVersions = lazy.Regexp(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
+
+// An API version or a kind that contains a template. Expressions that begin with literal text are several times faster than
+// alternatives.
+var (
+	composedVersion = lazy.Regexp(`apiVersion["']?\s*:[^\n]*\{\{`)
+	composedKind    = lazy.Regexp(`kind["']?\s*:[^\n]*\{\{`)
+)

@@ -69,10 +69,11 @@ func (p Pair) SameSource(source controllers.ID) bool {
 	if wasErr != nil || isErr != nil {
 		return wasErr != nil && isErr != nil
 	}
-	return SameInputs(was, is)
+	return equality.Semantic.DeepEqual(untimed(was), untimed(is))
 }
 
-// SameInputs reports whether two versions of an object differ in nothing that affects what the controller fetches or renders.
+// SameInputs reports whether the controller renders two versions of an object in the same way: their specs differ at most in when it
+// reconciles the object.
 func SameInputs(base, head *unstructured.Unstructured) bool {
 	return base.GetAPIVersion() == head.GetAPIVersion() && equality.Semantic.DeepEqual(untimed(base), untimed(head))
 }

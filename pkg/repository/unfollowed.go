@@ -121,12 +121,19 @@ func (p Pair) MayRead(ks *unstructured.Unstructured, files []string) []string {
 	if look(own) || readsAny(p.Head, ks, look) {
 		return files
 	}
+	mentions, folders := inputs.NewMentions(releases, p.Head.Remotes), sets.New(literalPaths(bytes.Join(releases, []byte("\n")))...)
 	return slices.DeleteFunc(files, func(name string) bool {
-		return !slices.ContainsFunc(releases, func(text []byte) bool {
-			within := func(folder string) bool { return sourcetree.Within(folder, name) }
-			return bytes.Contains(text, []byte(name)) || mentions(text, []string{name}, p.Head.Remotes) || slices.ContainsFunc(literalPaths(text), within)
-		})
+		return !mentions.Name(name) && !mentions.Above(name) && !within(folders, name)
 	})
+}
+
+// within reports whether one of the folders contains a file.
+func within(folders sets.Set[string], name string) bool {
+	for folder := name; ; folder = path.Dir(folder) {
+		if folders.Has(folder) || folder == "." {
+			return folders.Has(folder)
+		}
+	}
 }
 
 // readsAny reports whether a Kustomization reads a file with a property, or one that cannot be read.
@@ -147,36 +154,27 @@ func (p Pair) readable(ks *unstructured.Unstructured, files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool { return excludes(p.Base, ks, name) && excludes(p.Head, ks, name) })
 }
 
-// Pushes finds the changed files that Kustomizations may read if the artifact of their source was pushed from a directory of this
-// repository.
-type Pushes struct {
-	origins *layout.Origins
-	changed []string
-	unread  sets.Set[string]
-}
-
-// Pushes returns the Pushes of changed files, of which no object in the graphs reads the unread ones.
-func (p Pair) Pushes(changed, unread []string) (*Pushes, error) {
-	origins, err := layout.NewOrigins(p.Head.ctx, p.Base.Tree, p.Head.Tree)
-	return &Pushes{origins, changed, sets.New(unread...)}, err
-}
-
-// Files returns the files that a Kustomization may read. A file that another object reads counts only if it is in a directory of
-// the Kustomization's path.
-func (p *Pushes) Files(ks *unstructured.Unstructured, otherOwner bool) []string {
-	folder := layout.Path(ks)
-	origins := p.origins.Of(folder)
-	// An ArtifactGenerator may copy files to other directories.
-	moved := build.SourceOf(ks).Kind == generator.Artifact && !otherOwner
-	if len(origins) == 0 && folder != "." && !moved {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(p.changed), func(name string) bool {
-		if !p.unread.Has(name) {
-			return otherOwner || !layout.MayBePushed(origins, folder, name, true)
+// Pushed returns a function for the changed files that a Kustomization may read if the artifact of its source was pushed from a
+// directory of this repository. A changed file that another object reads, because it is not unread, counts only if it is in a directory
+// of the Kustomization's path.
+func (p Pair) Pushed(changed, unread []string) (func(ks *unstructured.Unstructured, otherOwner bool) []string, error) {
+	all, err := layout.NewOrigins(p.Head.ctx, p.Base.Tree, p.Head.Tree)
+	isUnread := sets.New(unread...)
+	return func(ks *unstructured.Unstructured, otherOwner bool) []string {
+		folder := layout.Path(ks)
+		origins := all.Of(folder)
+		// An ArtifactGenerator may copy files to other directories.
+		moved := build.SourceOf(ks).Kind == generator.Artifact && !otherOwner
+		if len(origins) == 0 && folder != "." && !moved {
+			return nil
 		}
-		return !layout.MayBePushed(origins, folder, name, otherOwner) && !(moved && layout.MayBePushed(p.origins.Of("."), ".", name, false))
-	})
+		return slices.DeleteFunc(slices.Clone(changed), func(name string) bool {
+			if !isUnread.Has(name) {
+				return otherOwner || !layout.MayBePushed(origins, folder, name, true)
+			}
+			return !layout.MayBePushed(origins, folder, name, otherOwner) && !(moved && layout.MayBePushed(all.Of("."), ".", name, false))
+		})
+	}, err
 }
 
 // excludes reports whether a file is not in the artifact of the source of a Kustomization because it is excluded or not in the
@@ -230,34 +228,14 @@ func inTree(g *Graph, source controllers.ID, name string) string {
 	return sourcetree.Clean(name)
 }
 
-// Mentions reports whether the spec or the values of a HelmRelease contain the directory of one of the files, or an address
-// of the repository. The chart of such a release may install a Kustomization that reads the files.
-func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
-	return inValues(g, hr, false, func(text []byte) bool { return mentions(text, files, g.Remotes) })
-}
-
-func mentions(text []byte, files, remotes []string) bool {
-	for _, name := range files {
-		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
-			if containsPath(text, "./"+folder) || strings.Contains(folder, "/") && containsPath(text, folder) {
-				return true
-			}
-		}
+// Mentioned returns the files whose directory the spec or the values of HelmReleases contain, or all files if they contain an address
+// of the repository. The charts of such releases may install a Kustomization that reads the files.
+func (g *Graph) Mentioned(files []string, releases ...*unstructured.Unstructured) []string {
+	var all [][]byte
+	for _, hr := range releases {
+		texts, _ := valuesOf(g, hr)
+		all = append(all, texts...)
 	}
-	return slices.ContainsFunc(remotes, func(remote string) bool { return bytes.Contains(text, []byte(remote)) })
-}
-
-// containsPath reports whether a text contains a path that is not the beginning of a longer one.
-func containsPath(text []byte, name string) bool {
-	for {
-		at := bytes.Index(text, []byte(name))
-		if at < 0 {
-			return false
-		}
-		text = text[at+len(name):]
-		rest := bytes.TrimPrefix(text, []byte("/"))
-		if len(rest) == 0 || !bytes.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") {
-			return true
-		}
-	}
+	mentions := inputs.NewMentions(all, g.Remotes)
+	return slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !mentions.Above(name) })
 }

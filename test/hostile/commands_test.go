@@ -65,6 +65,7 @@ func others() []other {
 		{row{name: "diff --base, 1,000 Kustomizations that include each other", make: circular(1000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
 		{row{name: "diff --base, a chart that installs itself under other names", files: recursiveChart(), make: commit, dir: true, exit: 2, want: "HelmReleases in charts are nested more than 100 levels deep"}, []string{"diff", "--base", "HEAD", "--path", "cluster"}},
 		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, nightly: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
+		{row{name: "diff --base, a Kustomization that cannot be built with 1,000 HelmReleases, and 5,000 changed directories", make: unbuilt(1000, 5000), dir: true, nightly: true, stdout: "1 not compared"}, []string{"diff", "--base", "HEAD~1", "--path", "cluster"}},
 		{row{name: "diff --base, 1,000 Kustomizations of an artifact that may be pushed from 5,000 changed directories", make: pushed(1000, 5000), dir: true, nightly: true, stdout: "1000 not compared"}, []string{"diff", "--base", "HEAD~1", "--path", "cluster"}},
 	}
 }
@@ -128,12 +129,33 @@ func pushed(number, files int) func(t *testing.T, folder string) {
 		}
 		b.WriteString("apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app, namespace: flux-system}\nspec: {interval: 1m, url: \"oci://example.com/app\", ref: {tag: v1}}\n")
 		write(t, filepath.Join(folder, "cluster", "all.yaml"), b.String())
-		commit(t, folder)
-		for i := range files {
-			write(t, filepath.Join(folder, fmt.Sprintf("a/b%d/c/d/e/f/g%d/h.yaml", i%500, i)), "a: b\n")
-		}
-		commit(t, folder)
+		deepen(t, folder, files)
 	}
+}
+
+// unbuilt commits a Kustomization with a remote base and HelmReleases, and changes manifests in deep directories.
+func unbuilt(number, files int) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		write(t, filepath.Join(folder, "cluster", "ks.yaml"), "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: flux-system}\nspec: {interval: 1m, prune: true, path: ./app, sourceRef: {kind: GitRepository, name: flux-system}}\n")
+		resources := "resources: [\"https://example.com/base.yaml\""
+		for i := range number {
+			write(t, filepath.Join(folder, fmt.Sprintf("app/r%d.yaml", i)), fmt.Sprintf("apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r%d, namespace: x}\nspec: {interval: 10m, chartRef: {kind: OCIRepository, name: app}, values: {text: %s}}\n", i, strings.Repeat("x", 1000)))
+			resources += fmt.Sprintf(", r%d.yaml", i)
+		}
+		write(t, filepath.Join(folder, "app", "kustomization.yaml"), resources+"]\n")
+		deepen(t, folder, files)
+	}
+}
+
+// deepen commits a repository, and then manifests in deep directories.
+func deepen(t *testing.T, folder string, files int) {
+	t.Helper()
+	commit(t, folder)
+	for i := range files {
+		write(t, filepath.Join(folder, fmt.Sprintf("a/b%d/c/d/e/f/g%d/h.yaml", i%500, i)), "a: b\n")
+	}
+	commit(t, folder)
 }
 
 // commit commits the files of a directory.

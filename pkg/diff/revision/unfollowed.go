@@ -45,13 +45,13 @@ func (w *walker) checkUnfollowed() {
 	if len(w.pushed) == 0 {
 		return
 	}
-	pushes, err := w.graphs.Pushes(changed, unread)
+	filesOf, err := w.graphs.Pushed(changed, unread)
 	if err != nil {
 		w.failed = append(w.failed, incomparable(w.graphs, err))
 		return
 	}
 	for _, u := range w.pushed {
-		w.omitUnread(u.owner, u.reason, []string{"."}, pushes.Files(u.owner, u.otherOwner))
+		w.omitUnread(u.owner, u.reason, []string{"."}, filesOf(u.owner, u.otherOwner))
 	}
 }
 
@@ -74,11 +74,13 @@ func (w *walker) omitUnread(o *unstructured.Unstructured, reason string, directo
 // installers follows the HelmReleases whose charts were not fetched because they are the same in both revisions, if their
 // charts may install Kustomizations that read files that nothing else reads.
 func (w *walker) installers(unread []string) {
-	if len(unread) == 0 {
-		return
-	}
+	var releases []*unstructured.Unstructured
 	for _, p := range w.unfetched {
-		if w.graphs.Head.Mentions(p.head, unread) {
+		releases = append(releases, p.head)
+	}
+	unread = w.graphs.Head.Mentioned(unread, releases...)
+	for _, p := range w.unfetched {
+		if len(w.graphs.Head.Mentioned(unread, p.head)) > 0 {
 			if built, ok := w.render(w.graphs.Head, p.head, repository.Upgrade, repository.First); ok && built != nil {
 				w.installed(built, built, false)
 			}
