@@ -3,7 +3,6 @@ package builds
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -216,19 +215,12 @@ func (c *between) desired(ref controllers.VersionedID, old build.Object, was boo
 // stored returns the content of an object as the API server stores it: with the stringData of a Secret in data.
 func stored(o build.Object) map[string]any {
 	content := diff.Content(diff.Tidy(o.Object))
-	text, found, err := unstructured.NestedStringMap(content, "stringData")
-	if !found || err != nil || !controllers.IDOf(o.Object).IsSecret() {
-		return content
+	if controllers.IDOf(o.Object).IsSecret() {
+		if data, err := build.DataOf(o.Unstructured); err == nil {
+			delete(content, "stringData")
+			content["data"] = data
+		}
 	}
-	data, _ := content["data"].(map[string]any)
-	if data == nil {
-		data = map[string]any{}
-	}
-	for key, value := range text {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
-	}
-	delete(content, "stringData")
-	content["data"] = data
 	return content
 }
 
