@@ -25,7 +25,7 @@ func crossNamespaces(_ *state, o *Object) []hit {
 		}
 		for _, field := range k.Source.Path {
 			if has(o, field) {
-				return []hit{{field: field, message: "refers to " + source.String() + " in another namespace", fix: "add the source to the same namespace"}}
+				return []hit{{field: field, message: "refers to " + source.String() + " in another namespace", fix: "add the source to the namespace of the object"}}
 			}
 		}
 	}

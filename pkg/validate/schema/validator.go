@@ -144,7 +144,7 @@ func (c *cluster) validate(ctx context.Context, text json.RawMessage) verdict.Ve
 	if c.groups[gvk.Group] || removed(gvk, c.minor) != "" {
 		return c.notServed(gvk)
 	}
-	return verdict.Verdict{MissingSchema: true, Unknown: "no schema found: the repository has no CustomResourceDefinition"}
+	return verdict.Verdict{MissingSchema: true, Unknown: "no schema found: the repository has no CustomResourceDefinition for the kind"}
 }
 
 // builtin validates an object of a Kubernetes kind.
