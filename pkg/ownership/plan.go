@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -120,24 +119,18 @@ func inventory(ctx context.Context, client *kube.Client, t objref.Target) ([]con
 
 // readAll reads the objects that exist.
 func readAll(ctx context.Context, client *kube.Client, entries []controllers.VersionedID) ([]live, error) {
-	served := map[schema.GroupVersion]map[string]kube.Resource{}
+	kinds := kube.NewKinds(client)
 	for _, e := range entries {
-		gv := e.GroupVersionKind().GroupVersion()
-		if _, done := served[gv]; done {
-			continue
+		if err := kinds.Discover(ctx, e.GroupVersionKind()); err != nil {
+			return nil, err
 		}
-		kinds, err := client.Discovery().Kinds(ctx, gv)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("discovering the kinds of %s: %w", gv, err)
-		}
-		served[gv] = kinds
 	}
 	found := make([]live, len(entries))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i, e := range entries {
-		r, ok := served[e.GroupVersionKind().GroupVersion()][e.Kind]
-		if !ok {
+		r, served := kinds.Of(e.GroupVersionKind())
+		if !served {
 			continue // no longer served
 		}
 		g.Go(func() error {

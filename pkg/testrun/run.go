@@ -356,7 +356,7 @@ func (r *Run) read(ctx context.Context) error {
 
 // ReadAll reads the objects that exist.
 func (r *Run) ReadAll(ctx context.Context, targets map[controllers.VersionedID]bool) (map[controllers.ID]*unstructured.Unstructured, error) {
-	served, err := r.Discover(ctx, targets)
+	resource, err := r.Resources(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +366,7 @@ func (r *Run) ReadAll(ctx context.Context, targets map[controllers.VersionedID]b
 	g.SetLimit(MaxRequests)
 	for t := range maps.Keys(targets) {
 		g.Go(func() error {
-			o, err := r.get(ctx, t, served)
+			o, err := r.get(ctx, t, resource(t.GroupVersionKind()))
 			if o == nil || err != nil {
 				return err
 			}
@@ -401,39 +401,27 @@ func storedVersions(objects []*unstructured.Unstructured) map[string]string {
 	return stored
 }
 
-// Kinds maps API versions and kinds to resources.
-type Kinds map[schema.GroupVersion]map[string]kube.Resource
-
-// Of returns the resource of a kind.
-func (k Kinds) Of(gvk schema.GroupVersionKind) kube.Resource {
-	if resource, ok := k[gvk.GroupVersion()][gvk.Kind]; ok {
-		return resource
-	}
-	return kube.ResourceFor(gvk)
-}
-
-// Discover returns the resources of the kinds that Flux does not define, because the plural and the
-// scope of the repository's kinds are available only from discovery.
-func (r *Run) Discover(ctx context.Context, targets map[controllers.VersionedID]bool) (Kinds, error) {
-	served := Kinds{}
+// Resources returns a function that returns the resource of a kind of the targets. The plural and
+// the scope of kinds that Flux does not define are available only from discovery.
+func (r *Run) Resources(ctx context.Context, targets map[controllers.VersionedID]bool) (func(schema.GroupVersionKind) kube.Resource, error) {
+	kinds := kube.NewKinds(r.Sandbox.Client)
+	var unknown []schema.GroupVersionKind
 	for t := range targets {
-		gv := t.GroupVersionKind().GroupVersion()
-		if _, known := served[gv]; known || kube.IsFluxGroup(gv.Group) {
-			continue
+		if !kube.IsFluxGroup(t.Group) {
+			unknown = append(unknown, t.GroupVersionKind())
 		}
-		found, err := r.Sandbox.Client.Discovery().Kinds(ctx, gv)
-		if err != nil && !kube.NotServed(err) && !apierrors.IsNotFound(err) {
-			return nil, err
-		}
-		served[gv] = found
 	}
-	return served, nil
+	return func(kind schema.GroupVersionKind) kube.Resource {
+		if resource, ok := kinds.Of(kind); ok {
+			return resource
+		}
+		return kube.ResourceFor(kind)
+	}, kinds.Discover(ctx, unknown...)
 }
 
 // get reads an object, nil if it does not exist or belongs to the installation.
-func (r *Run) get(ctx context.Context, t controllers.VersionedID, served Kinds) (*unstructured.Unstructured, error) {
-	gvk := t.GroupVersionKind()
-	o, err := r.Sandbox.Client.Get(ctx, served.Of(gvk), t.ID.Namespace, t.ID.Name)
+func (r *Run) get(ctx context.Context, t controllers.VersionedID, resource kube.Resource) (*unstructured.Unstructured, error) {
+	o, err := r.Sandbox.Client.Get(ctx, resource, t.ID.Namespace, t.ID.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -441,7 +429,7 @@ func (r *Run) get(ctx context.Context, t controllers.VersionedID, served Kinds) 
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: o}
-	object.SetGroupVersionKind(gvk)
+	object.SetGroupVersionKind(t.GroupVersionKind())
 	return object, nil
 }
 

@@ -146,14 +146,14 @@ func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
 		gvk := o.GroupVersionKind()
 		targets[controllers.VersionedID{ID: controllers.NewID(gvk.GroupKind(), "", ""), Version: gvk.Version}] = true
 	}
-	served, err := c.run.Discover(ctx, targets)
+	resource, err := c.run.Resources(ctx, targets)
 	if err != nil {
 		return func() error { return nil }, err
 	}
 	resources := map[schema.GroupVersionKind]kube.Resource{}
 	for _, o := range c.run.Objects {
 		gvk := o.GroupVersionKind()
-		resources[gvk] = served.Of(gvk)
+		resources[gvk] = resource(gvk)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	listed := make(chan struct{}, len(resources))

@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/crd"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -155,9 +156,9 @@ func outdated(c *cluster, o *object, p verdict.Problem) (string, error) {
 		return "", err
 	}
 	var served []string
-	for _, crd := range crds {
-		if text(crd, "spec", "group") == o.ref.Group && text(crd, "spec", "names", "kind") == o.ref.Kind {
-			served = append(served, servedVersions(crd)...)
+	for _, definition := range crds {
+		if crd.Kind(definition.Object) == o.ref.GroupKind() {
+			served = append(served, crd.Of(definition.Object).Served...)
 		}
 	}
 	slices.SortFunc(served, version.CompareKubeAwareVersionStrings)
@@ -165,19 +166,6 @@ func outdated(c *cluster, o *object, p verdict.Problem) (string, error) {
 		return "", nil
 	}
 	return fmt.Sprintf("no supported version of Flux serves %s %s: use %s", o.Object.GetAPIVersion(), o.ref.Kind, served[len(served)-1]), nil
-}
-
-// servedVersions returns the versions that a CustomResourceDefinition serves.
-func servedVersions(crd *unstructured.Unstructured) []string {
-	var names []string
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, item := range versions {
-		entry, _ := item.(map[string]any)
-		if name, _ := entry["name"].(string); entry["served"] == true {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // text returns a string in an object, or "".

@@ -33,7 +33,7 @@ func (c *comparison) compareApplied(ctx context.Context, o item) (diff.Change, e
 	if c.ignores(ref, o.Object) {
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: "excluded by spec.ignore"}, nil
 	}
-	r, served := c.kinds.of(ref.GroupVersionKind())
+	r, served := c.resource(ref.GroupVersionKind())
 	if !served {
 		return c.unserved(ctx, ref, o)
 	}

@@ -17,10 +17,10 @@ import (
 
 // Live returns an object from the cluster, or nil if it does not exist.
 func (e *Engine) Live(ctx context.Context, ref controllers.VersionedID) (*unstructured.Unstructured, error) {
-	if err := e.kinds.learn(ctx, []schema.GroupVersionKind{ref.GroupVersionKind()}); err != nil {
+	if err := e.discover(ctx, []schema.GroupVersionKind{ref.GroupVersionKind()}); err != nil {
 		return nil, err
 	}
-	r, served := e.kinds.of(ref.GroupVersionKind())
+	r, served := e.resource(ref.GroupVersionKind())
 	if !served {
 		return nil, nil
 	}

@@ -30,7 +30,7 @@ type Engine struct {
 	config *rest.Config
 	// Client sends the requests of the user.
 	Client     *kube.Client
-	kinds      *kinds
+	kinds      *kube.Kinds
 	normalizer *normalizer
 	// self uses the permissions of the user, and actors use the permissions of service accounts.
 	self   *actor
@@ -55,7 +55,7 @@ func New(cfg *rest.Config) (*Engine, error) {
 	}
 	return &Engine{
 		config: cfg, self: &actor{client: client}, actors: map[string]*actor{},
-		Client: client, kinds: newKinds(client), normalizer: normal,
+		Client: client, kinds: kube.NewKinds(client), normalizer: normal,
 		namespaces: map[string]bool{}, crds: map[schema.GroupKind]crd.Definition{},
 	}, nil
 }
@@ -72,7 +72,7 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*diff.Result, error) {
 	}
 	c := &comparison{Engine: e, plan: parsed}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return e.kinds.learn(gctx, parsed.wanted()) })
+	g.Go(func() error { return e.discover(gctx, parsed.wanted()) })
 	said := ""
 	g.Go(func() (err error) {
 		c.actor, said, err = e.actorFor(gctx, p.Account)
@@ -168,7 +168,7 @@ func (p *plan) warnings() []string {
 func (c *comparison) scopes() map[scope]int {
 	counts := map[scope]int{}
 	count := func(ref controllers.VersionedID) {
-		if r, ok := c.kinds.of(ref.GroupVersionKind()); ok {
+		if r, ok := c.resource(ref.GroupVersionKind()); ok {
 			counts[scopeOf(r, ref)]++
 		}
 	}

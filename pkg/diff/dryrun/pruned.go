@@ -21,7 +21,7 @@ func (c *comparison) compareStale(ctx context.Context, ref controllers.Versioned
 		change.Reason, change.Orphaned = c.stay, true
 		return change, nil
 	}
-	r, served := c.kinds.of(ref.GroupVersionKind())
+	r, served := c.resource(ref.GroupVersionKind())
 	if !served && c.Release != nil && c.Release.Step == diff.Upgrade {
 		c.aborted.Store(true)
 		change.Action, change.Reason = diff.Failed, "the cluster no longer serves its kind: Helm cannot upgrade a release with such an object"

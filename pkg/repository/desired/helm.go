@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,31 +24,17 @@ import (
 
 // ClusterFinder returns a finder for the lookup function of chart templates.
 func ClusterFinder(client *kube.Client) build.Finder {
-	var mu sync.Mutex
-	known := map[schema.GroupVersion]map[string]kube.Resource{}
-	kinds := func(ctx context.Context, gv schema.GroupVersion) (map[string]kube.Resource, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if found, ok := known[gv]; ok {
-			return found, nil
-		}
-		found, err := client.Discovery().Kinds(ctx, gv)
-		if err == nil {
-			known[gv] = found
-		}
-		return found, err
-	}
+	kinds := kube.NewKinds(client)
 	return func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
 		gv, err := schema.ParseGroupVersion(wanted.APIVersion)
 		if err != nil {
 			return nil, fmt.Errorf("looking up %s: %w", wanted.Kind, err)
 		}
-		served, err := kinds(ctx, gv)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("reading the kinds of %s: %w", gv, err)
+		r, served, err := kinds.Find(ctx, gv.WithKind(wanted.Kind))
+		if err != nil {
+			return nil, err
 		}
-		r, ok := served[wanted.Kind]
-		if !ok { // helm-controller fails too
+		if !served { // helm-controller fails too
 			return nil, fmt.Errorf("looking up %s: the cluster does not serve this kind in %s", wanted.Kind, wanted.APIVersion)
 		}
 		if wanted.Name == "" {

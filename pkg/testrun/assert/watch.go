@@ -217,15 +217,11 @@ func resolve(ctx context.Context, client *kube.Client, gvk schema.GroupVersionKi
 	if k, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok {
 		return kube.Of(k), nil
 	}
-	kinds, err := client.Discovery().Kinds(ctx, gvk.GroupVersion())
-	if err != nil && !apierrors.IsNotFound(err) {
-		return kube.Resource{}, err
+	resource, served, err := kube.NewKinds(client).Find(ctx, gvk)
+	if err == nil && !served {
+		err = &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 	}
-	resource, ok := kinds[gvk.Kind]
-	if !ok {
-		return kube.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
-	}
-	return resource, nil
+	return resource, err
 }
 
 func (h *hub) update(r Ref, change func(*history)) {

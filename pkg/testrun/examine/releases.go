@@ -40,7 +40,7 @@ func (r examination) released(ctx context.Context, f settle.Flux, at stored, sel
 		return nil, err
 	}
 	targets := managed(f, selected)
-	served, err := r.Discover(ctx, targets)
+	resource, err := r.Resources(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (r examination) released(ctx context.Context, f settle.Flux, at stored, sel
 		}
 		o := objects[i].DeepCopy()
 		o.SetNamespace(ref.Namespace)
-		result, err := kube.DryRun(ctx, r.Sandbox.Client, served.Of(o.GroupVersionKind()), o.Object, kube.Applier{Manager: f.Kind.Manager})
+		result, err := kube.DryRun(ctx, r.Sandbox.Client, resource(o.GroupVersionKind()), o.Object, kube.Applier{Manager: f.Kind.Manager})
 		if err != nil && !testrun.Rejected(err) {
 			return nil, err
 		}

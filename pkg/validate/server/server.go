@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
 	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/crd"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -79,7 +79,7 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
-	a := &dryRuns{client: control.Client, kinds: map[schema.GroupVersion]map[string]kube.Resource{}}
+	a := &dryRuns{client: control.Client, kinds: kube.NewKinds(control.Client)}
 	if err := a.prepare(ctx, s, r, objects, verdicts); err != nil {
 		return nil, err
 	}
@@ -108,8 +108,7 @@ func valid(v verdict.Verdict) bool { return v.Unknown == "" && len(v.Problems) =
 // dryRuns sends dry-run requests to an API server.
 type dryRuns struct {
 	client *kube.Client
-	mu     sync.Mutex
-	kinds  map[schema.GroupVersion]map[string]kube.Resource
+	kinds  *kube.Kinds
 }
 
 // prepare creates the namespaces of the objects and the valid CustomResourceDefinitions.
@@ -138,12 +137,12 @@ func (a *dryRuns) prepare(ctx context.Context, s *Schemas, r verdict.Request, ob
 		}
 	}
 	for _, text := range r.CRDs {
-		crd, err := decode(text)
+		definition, err := decode(text)
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(names, crd.GetName()) {
-			all = append(all, crd)
+		if !slices.Contains(names, definition.GetName()) {
+			all = append(all, definition)
 		}
 	}
 	for _, o := range all {
@@ -155,7 +154,23 @@ func (a *dryRuns) prepare(ctx context.Context, s *Schemas, r verdict.Request, ob
 	if err := kube.Apply(ctx, a.client, all); err != nil {
 		return fmt.Errorf("preparing the sandbox: %w", err)
 	}
+	a.learn(all)
 	return nil
+}
+
+// learn adds the kinds of the CustomResourceDefinitions among the objects. The API server
+// serves them as soon as they are established, but its discovery lists them later.
+func (a *dryRuns) learn(objects []*unstructured.Unstructured) {
+	for _, o := range objects {
+		if !controllers.IDOf(o.Object).IsCRD() {
+			continue
+		}
+		kind, definition := crd.Kind(o.Object), crd.Of(o.Object)
+		for _, version := range definition.Served {
+			resource := kind.WithVersion(version).GroupVersion().WithResource(controllers.Path{"spec.names.plural"}.String(o.Object))
+			a.kinds.Add(kube.Resource{GroupVersionResource: resource, Kind: kind.Kind, ClusterScoped: definition.ClusterScoped})
+		}
+	}
 }
 
 // dryRun sends a dry-run request for an object.
@@ -163,8 +178,12 @@ func (a *dryRuns) dryRun(ctx context.Context, o *unstructured.Unstructured, v *v
 	if controllers.IDOf(o.Object).IsCRD() {
 		return nil // the object is created unless it is invalid
 	}
-	resource, err := a.resource(ctx, o.GroupVersionKind())
-	if err == nil {
+	resource, served, err := a.kinds.Find(ctx, o.GroupVersionKind())
+	switch {
+	case err != nil:
+	case !served:
+		err = fmt.Errorf("it does not serve %s in %s", o.GetKind(), o.GetAPIVersion())
+	default:
 		_, err = kube.DryRun(ctx, a.client, resource, o.Object, kube.Applier{Manager: "kustomize-controller", Strict: true})
 	}
 	var status apierrors.APIStatus
@@ -178,24 +197,6 @@ func (a *dryRuns) dryRun(ctx context.Context, o *unstructured.Unstructured, v *v
 		v.Unknown = "the sandbox API server cannot validate it: " + err.Error()
 	}
 	return nil
-}
-
-// resource returns the resource of a kind.
-func (a *dryRuns) resource(ctx context.Context, kind schema.GroupVersionKind) (kube.Resource, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.kinds[kind.GroupVersion()] == nil {
-		kinds, err := a.client.Discovery().Kinds(ctx, kind.GroupVersion())
-		if err != nil {
-			return kube.Resource{}, err
-		}
-		a.kinds[kind.GroupVersion()] = kinds
-	}
-	r, ok := a.kinds[kind.GroupVersion()][kind.Kind]
-	if !ok {
-		return kube.Resource{}, fmt.Errorf("it does not serve %s in %s", kind.Kind, kind.GroupVersion())
-	}
-	return r, nil
 }
 
 // problems returns the reasons why the API server rejects an object.
