@@ -11,11 +11,11 @@ DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --fo
 LDFLAGS := -s -w -X main.version=$(or $(VERSION),$(DEVELOPMENT)) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BIN     := $(CURDIR)/bin
 GO      ?= go
-# Many tests wait for controllers: more of them than processors run at the same time.
+# Many tests wait for controllers or for another program: more of them than processors run at the same time.
 PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 # Tests start programs that are not part of the key of the test cache. tools/stress sets TESTFLAGS. Without symbols, the
 # programs of tests are linked faster. make verify runs vet.
-GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 40m -parallel $(PARALLEL)
+GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 40m -p $(PARALLEL) -parallel $(PARALLEL)
 # The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests. The packages
 # that take longest start first.
 TESTED  := ./cmd/flux/script ./test/faults ./test/hostile ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
