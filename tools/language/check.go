@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -19,7 +20,45 @@ var wordList string
 // word is an expression that is not used in this project.
 type word struct {
 	pattern *regexp.Regexp
+	// parts lists strings in lower case. Each match contains one of them, and it takes less time to find them than to match
+	// the pattern. If parts is nil, the pattern is matched with every text.
+	parts   []string
 	instead string
+}
+
+// in reports whether a text in lower case may match.
+func (w word) in(lower string) bool {
+	return w.parts == nil || slices.ContainsFunc(w.parts, func(part string) bool { return strings.Contains(lower, part) })
+}
+
+// partsOf returns the parts of a word for an expression.
+func partsOf(re *syntax.Regexp) []string {
+	var best []string
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{strings.ToLower(string(re.Rune))}
+	case syntax.OpCapture, syntax.OpPlus:
+		return partsOf(re.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			if parts := partsOf(sub); best == nil || parts != nil && shortest(parts) > shortest(best) {
+				best = parts
+			}
+		}
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			parts := partsOf(sub)
+			if parts == nil {
+				return nil
+			}
+			best = append(best, parts...)
+		}
+	}
+	return best
+}
+
+func shortest(parts []string) int {
+	return len(slices.MinFunc(parts, func(a, b string) int { return len(a) - len(b) }))
 }
 
 // finding is an occurrence of a word in a file.
@@ -51,7 +90,11 @@ func readWords(list string) ([]word, error) {
 		if err != nil {
 			return nil, fmt.Errorf("words.txt:%d: %w", n, err)
 		}
-		words = append(words, word{compiled, instead})
+		parsed, err := syntax.Parse(compiled.String(), syntax.Perl)
+		if err != nil {
+			return nil, fmt.Errorf("words.txt:%d: %w", n, err)
+		}
+		words = append(words, word{compiled, partsOf(parsed), instead})
 	}
 	return words, lines.Err()
 }
@@ -176,7 +219,11 @@ func goPassages(source string) []passage {
 
 func search(name string, p passage, words []word) []finding {
 	var found []finding
+	lower := strings.ToLower(p.text)
 	for _, w := range words {
+		if !w.in(lower) {
+			continue
+		}
 		for _, at := range w.pattern.FindAllStringIndex(p.text, -1) {
 			line := p.line + strings.Count(p.text[:at[0]], "\n")
 			text := strings.Join(strings.Fields(p.text[at[0]:at[1]]), " ")
