@@ -62,7 +62,7 @@ func mayApply(g *Graph, n *node, words []string) bool {
 	if !findInputs(g, n) {
 		return false
 	}
-	return !n.leaf || n.inputs.Contains(words)
+	return n.inputs.Parent() || n.inputs.Contains(words)
 }
 
 // findInputs finds the inputs of a Kustomization. It returns false if the content of its source is not available.
@@ -74,7 +74,6 @@ func findInputs(g *Graph, n *node) bool {
 		}
 		n.inputs = inputs.New(tree, tree)
 		n.inputs.Kustomization(n.owner, folderOf(g, n.owner))
-		n.leaf = n.inputs.Leaf()
 	}
 	return true
 }

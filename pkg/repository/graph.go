@@ -76,8 +76,10 @@ type Graph struct {
 	root             *unstructured.Unstructured
 	assumed          bool
 	instance, synced *unstructured.Unstructured
-	artifacts        artifacts
-	found            index
+	// toInstance lists the owners on the path from the root to the one that applies the FluxInstance, if the root was assumed.
+	toInstance []controllers.ID
+	artifacts  artifacts
+	found      index
 	// templates caches the results of templatesOf, because many HelmReleases use the same chart.
 	templates map[chartAt]templates
 	// rendered is the number of objects of all renderings.
@@ -99,6 +101,9 @@ const (
 func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	g, err := open(ctx, at, o)
 	if err == nil {
+		err = findInstance(g, nil)
+	}
+	if err == nil {
 		g.begin()
 	}
 	return g, err
@@ -116,13 +121,6 @@ func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	}
 	g.artifacts.own[build.SourceOf(g.root)] = true
 	g.found.add(g.root)
-	if g.assumed {
-		if err := findInstance(g); err != nil {
-			return g, err
-		}
-		g.artifacts.own[build.SourceOf(g.root)] = true
-		g.found.add(g.root)
-	}
 	return g, nil
 }
 

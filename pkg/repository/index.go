@@ -69,9 +69,7 @@ type node struct {
 	attempts, depth int
 	built           *Rendering
 	err             error
-	// leaf is set if the Kustomization applies no objects to follow. It is valid once inputs is set.
-	leaf   bool
-	inputs *inputs.Files
+	inputs          *inputs.Files
 }
 
 type state int

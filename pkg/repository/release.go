@@ -69,7 +69,7 @@ func (g *Graph) Installed(release *Rendering) *Rendering {
 	if release == nil {
 		return nil
 	}
-	n := &node{owner: release.Owner, state: done, leaf: true, built: &Rendering{Owner: release.Owner, Build: &build.Result{}, Namespace: release.Namespace}}
+	n := &node{owner: release.Owner, state: done, built: &Rendering{Owner: release.Owner, Build: &build.Result{}, Namespace: release.Namespace}}
 	for _, o := range release.Build.Objects {
 		if _, ok := controllers.IDOf(o.Unstructured.Object).Flux(); !ok && !mayCreateFlux(o.Unstructured) {
 			continue

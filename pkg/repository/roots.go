@@ -84,24 +84,42 @@ func setInstance(g *Graph, instance *unstructured.Unstructured) error {
 }
 
 // findInstance replaces an assumed root with the Kustomization of a FluxInstance that the cluster applies, from
-// any directory. A FluxInstance that is only in a file has no effect: it could exclude files or objects.
-func findInstance(g *Graph) error {
-	written, err := writtenInstance(g)
-	if err != nil || written == "" {
+// any directory. A FluxInstance that is only in a file has no effect: it could exclude files or objects. If twin is the
+// graph of another revision that has found it, the owners on the path to it are rendered first.
+func findInstance(g, twin *Graph) error {
+	if !g.assumed {
+		return nil
+	}
+	written, err := writtenInstances(g)
+	if err != nil || len(written) == 0 {
 		return err
 	}
 	var instance *unstructured.Unstructured
-	if _, err := g.expand([]string{written}, func(n *node) bool {
+	found := func(n *node) bool {
 		if n.built == nil || controllers.IsRemote(n.owner.Object) {
 			return false
 		}
 		for _, o := range n.built.Build.Objects {
 			if layout.Syncs(o.Unstructured) == g.Path {
-				instance = layout.InstanceOf(o.Unstructured)
+				instance, g.toInstance = layout.InstanceOf(o.Unstructured), ancestors(g, n)
 			}
 		}
 		return instance != nil
-	}); err != nil || instance == nil {
+	}
+	if twin != nil && len(written) == 1 {
+		for _, owner := range twin.toInstance {
+			n := g.found.byID[owner]
+			if n == nil {
+				break
+			}
+			_, _ = g.build(n) // following it reports the error
+			found(n)
+		}
+	}
+	if instance == nil {
+		_, err = g.expand([]string{written[0].GetName()}, found)
+	}
+	if err != nil || instance == nil {
 		return err
 	}
 	assumed := g.root
@@ -115,26 +133,34 @@ func findInstance(g *Graph) error {
 	if controllers.IDOf(assumed.Object) != controllers.IDOf(g.root.Object) || build.SourceOf(assumed) != build.SourceOf(g.root) || len(was) != len(is) {
 		g.reset()
 	}
+	g.artifacts.own[build.SourceOf(g.root)] = true
+	g.found.add(g.root)
 	return nil
 }
 
-// writtenInstance returns the name of an object in the repository that syncs the directory of the cluster, or "".
-func writtenInstance(g *Graph) (name string, err error) {
-	search := func() error {
-		found, err := sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(g.Path)}, func(o *unstructured.Unstructured) bool {
+// ancestors returns the owners on the path from the root to a node, with both.
+func ancestors(g *Graph, n *node) []controllers.ID {
+	path := []controllers.ID{controllers.IDOf(n.owner.Object)}
+	for by := g.found.objects[path[0]].by; by != nil && !slices.Contains(path, controllers.IDOf(by.owner.Object)); by = g.found.objects[path[0]].by {
+		path = slices.Insert(path, 0, controllers.IDOf(by.owner.Object))
+	}
+	return path
+}
+
+// writtenInstances returns the objects in the repository that sync the directory of the cluster.
+func writtenInstances(g *Graph) (found []sourcetree.Manifest, err error) {
+	search := func() (err error) {
+		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(g.Path)}, func(o *unstructured.Unstructured) bool {
 			return layout.Syncs(o) == g.Path
 		})
-		if len(found) > 0 {
-			name = found[0].GetName()
-		}
 		return err
 	}
 	if g.Optional != nil {
 		err = g.Optional(search)
-		return name, err
+		return found, err
 	}
 	err = search()
-	return name, err
+	return found, err
 }
 
 // Revision is a revision of a repository.
@@ -156,6 +182,12 @@ func OpenBoth(ctx context.Context, base, head Revision, o Options) (was, is *Gra
 	}
 	if was.root == nil && is.root == nil {
 		return nil, nil, &sourcetree.PathError{Path: was.Path, Problem: "not found in either revision"}
+	}
+	if err := findInstance(is, nil); err != nil {
+		return nil, nil, err
+	}
+	if err := findInstance(was, is); err != nil {
+		return nil, nil, err
 	}
 	for _, g := range []*Graph{is, was} { // the work tree first: the commit reuses its renderings
 		for _, other := range []*Graph{is, was} {

@@ -216,9 +216,6 @@ func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID
 		reason = "encrypted with SOPS" // the same in all namespaces
 	}
 	key := missingData{what, object.WithoutNamespace().String(), reason + remedy}
-	if w.missedIn[key] == nil {
-		w.missed = append(w.missed, key)
-	}
 	if !slices.Contains(w.missedIn[key], object.Namespace) {
 		w.missedIn[key] = append(w.missedIn[key], object.Namespace)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,9 +24,8 @@ type report struct {
 	// omitted holds the owners that could not be compared. omissions holds their order.
 	omitted   map[controllers.VersionedID]*diff.Omission
 	omissions []controllers.VersionedID
-	// missedIn holds the namespaces of missing data. missed holds the order of its keys.
+	// missedIn holds the namespaces of missing data.
 	missedIn map[missingData][]string
-	missed   []missingData
 	// concealed replaces names and text derived from secret values in messages.
 	concealed diff.Concealment
 	// blocked holds the objects that are not reconciled because of their dependencies.
@@ -43,9 +44,11 @@ type missingData struct{ what, object, reason string }
 // warnMissing warns about the data without which owners were rendered. A component may refer to the same data in many
 // namespaces.
 func (r *report) warnMissing() {
-	for _, l := range r.missed {
+	for _, l := range slices.SortedFunc(maps.Keys(r.missedIn), func(a, b missingData) int {
+		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.object, b.object), cmp.Compare(a.reason, b.reason))
+	}) {
 		kind, name, _ := strings.Cut(l.object, "/")
-		switch namespaces := r.missedIn[l]; {
+		switch namespaces := slices.Sorted(slices.Values(r.missedIn[l])); {
 		case len(namespaces) > 1:
 			r.warn("%s of %s %s in namespaces %s omitted: %s", l.what, kind, name, budget.List(namespaces, budget.Directories), l.reason)
 		default:

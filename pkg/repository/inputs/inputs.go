@@ -11,15 +11,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Tree is the content of a repository at one revision.
@@ -32,8 +31,9 @@ type Tree interface {
 // Files follows the files that a directory build reads, as long as they are the same in both trees.
 type Files struct {
 	base, head Tree
-	leaf       bool
-	done       map[string]bool
+	// leaf is set if no file may contain a Flux object to follow, and parent if a file may contain one that applies objects.
+	leaf, parent bool
+	done         map[string]bool
 	// read holds the files that the build may read; opaque is set if it also reads other files, or
 	// changes names.
 	read   []string
@@ -55,10 +55,20 @@ func (f *Files) Kustomization(ks *unstructured.Unstructured, folder string) bool
 		same = same && f.entry(path.Join(folder, component))
 	}
 	text, err := json.Marshal(ks.Object["spec"])
-	f.leaf = f.leaf && err == nil && !MayContainFlux(text)
-	f.opaque = f.opaque || changedNames().Match(text)
+	text = bytes.ReplaceAll(text, []byte(`\n`), []byte("\n")) // the expressions match lines
+	f.add(text)
+	f.leaf, f.parent, f.opaque = f.leaf && err == nil, f.parent || err != nil, f.opaque || err != nil || changesNames(text)
 	return same
 }
+
+// add records which Flux objects a text may contain.
+func (f *Files) add(text []byte) {
+	f.leaf = f.leaf && !MayContainFlux(text)
+	f.parent = f.parent || !f.leaf && mayContainParent(text)
+}
+
+// Parent reports whether a file may contain a Kustomization or an object of flux-operator.
+func (f *Files) Parent() bool { return f.parent }
 
 // Leaf reports whether no file may contain a Kustomization or HelmRelease.
 func (f *Files) Leaf() bool { return f.leaf }
@@ -66,16 +76,13 @@ func (f *Files) Leaf() bool { return f.leaf }
 // Read returns the files that the build may read.
 func (f *Files) Read() []string { return f.read }
 
-// changedNames matches text that changes the names of objects.
-var changedNames = lazy.Regexp(`name(Prefix|Suffix)|replacements|name["']?\s*:[^\n]*\$\{|/name\b`)
-
 // Contains reports whether the files may contain an object with all of the words.
 func (f *Files) Contains(words []string) bool {
 	if !f.named {
 		f.named = true
 		f.opaque = f.opaque || slices.ContainsFunc(f.read, func(name string) bool {
 			text, err := fs.ReadFile(f.head, name)
-			return err != nil || changedNames().Match(text)
+			return err != nil || changesNames(text)
 		})
 	}
 	if f.opaque {
@@ -146,28 +153,88 @@ func (f *Files) folder(name string) bool {
 	return same && err == nil
 }
 
-// unknownReads matches the API versions of Flux objects that may read any file, and an API version or kind that is substituted,
-// escaped or an alias.
-const unknownReads = `kustomize\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`
-
-var (
-	fluxMarkers = lazy.Regexp(`helm\.toolkit\.fluxcd\.io/v|` + unknownReads)
-	anyFile     = lazy.Regexp(`HelmChart|ExternalArtifact|\x00|` + unknownReads)
-)
-
 // MayReadAny reports whether a text with Flux objects may contain one that reads files that the text does not mention: a
 // Kustomization, an object of flux-operator, a template of any kind, or a HelmRelease whose chart another object defines.
-func MayReadAny(text []byte) bool { return anyFile().Match(text) }
+func MayReadAny(text []byte) bool {
+	return containsAny(text, "HelmChart", "ExternalArtifact") || mayContainParent(text)
+}
 
-// MayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
-// is slow, so texts without any of its parts are excluded first.
+// MayContainFlux reports whether a text may contain a Kustomization or HelmRelease, or is not UTF-8.
 func MayContainFlux(text []byte) bool {
-	for _, part := range []string{"toolkit.fluxcd.io/v", controllers.OperatorGroup, "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
-		if bytes.Contains(text, []byte(part)) {
-			return fluxMarkers().Match(text)
+	return containsAny(text, "helm.toolkit.fluxcd.io/v") || mayContainParent(text)
+}
+
+// mayContainParent reports whether a text may contain a Kustomization, an object of flux-operator, or an object whose API
+// version or kind is substituted, replaced, escaped or an alias. It does so for text that is not UTF-8.
+func mayContainParent(text []byte) bool {
+	return containsAny(text, "kustomize.toolkit.fluxcd.io/v", "fluxcd.controlplane.io/v", "replacements", "\x00") ||
+		composes(text, "kind") || composes(text, "apiVersion")
+}
+
+// changesNames reports whether a text may contain an object with a name that is not in the text. It does so for text that is
+// not UTF-8.
+func changesNames(text []byte) bool {
+	return containsAny(text, "namePrefix", "nameSuffix", "replacements", "\x00") || composes(text, "name")
+}
+
+func containsAny(text []byte, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return bytes.Contains(text, []byte(part)) })
+}
+
+// composes reports whether a JSON pointer ends with a field, or the value of a field is substituted, escaped or an alias. A
+// comment, an anchor, a tag or the header of a block may precede the line with the value. Regular expressions need ten
+// times as long for this.
+func composes(text []byte, field string) bool {
+	searched := -1 // the end of the last line that was searched
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte(field))
+		if i < 0 {
+			return false
+		}
+		pointer := at+i > 0 && text[at+i-1] == '/'
+		at += i + len(field)
+		if pointer && !isWord(text[at:]) {
+			return true
+		}
+		value := at
+		if value < len(text) && (text[value] == '"' || text[value] == '\'') {
+			value++
+		}
+		if value = skip(text, value, space); value == len(text) || text[value] != ':' {
+			continue
+		}
+		value = skip(text, value+1, beforeValue)
+		if bytes.HasPrefix(text[value:], []byte("*")) {
+			return true
+		}
+		if value <= searched {
+			continue
+		}
+		searched = value + lineLength(text[value:])
+		next := skip(text, searched, beforeValue)
+		if bytes.HasPrefix(text[next:], []byte("*")) || containsAny(text[value:next+lineLength(text[next:])], "${", `\`) {
+			return true
 		}
 	}
-	return bytes.IndexByte(text, 0) >= 0 // UTF-16
+}
+
+const (
+	space       = " \t\n\f\r"
+	beforeValue = space + `"'>|+-`
+)
+
+// skip returns the offset of the first character after an offset that is not in set.
+func skip(text []byte, from int, set string) int {
+	return len(text) - len(bytes.TrimLeft(text[from:], set))
+}
+
+func isWord(text []byte) bool {
+	return len(text) > 0 && (text[0] == '_' || unicode.IsLetter(rune(text[0])) || unicode.IsDigit(rune(text[0])))
+}
+
+func lineLength(text []byte) int {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return len(line)
 }
 
 // file follows the references in a file that is the same on both sides.
@@ -177,7 +244,7 @@ func (f *Files) file(name string) bool {
 		return false
 	}
 	f.read = append(f.read, name)
-	f.leaf = f.leaf && !MayContainFlux(text)
+	f.add(text)
 	isKustomization := inspect.IsKustomizationFile(name)
 	// Other files refer to files only in the configuration of a plugin.
 	if !isKustomization && (!bytes.Contains(text, []byte("builtin")) || !bytes.Contains(text, []byte(".."))) {
@@ -223,7 +290,7 @@ func texts(value any, call func(string)) {
 // refers follows a text if it is a path: "file", or "key=file".
 func (f *Files) refers(folder, value string, kustomization bool) bool {
 	if kustomization && remote(value) {
-		f.leaf, f.opaque = false, true // the content of a remote base is unknown
+		f.leaf, f.parent, f.opaque = false, true, true // the content of a remote base is unknown
 		return true
 	}
 	if strings.ContainsAny(value, "\n\x00") {
