@@ -164,7 +164,7 @@ site-check: site ## Check the links and the search of the site in headless Chrom
 
 .PHONY: verify
 verify: build ## Check formatting, go.mod files, vet, and that generated documents are current
-	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox tools | tee /dev/stderr)"
+	found=$$(gofmt -l cmd internal pkg manifests test sandbox tools) && test -z "$$found" || { echo "✗ not formatted, run gofmt -w: $$found" >&2; exit 1; }
 	$(GO) mod tidy -diff
 	cd sandbox && $(GO) mod tidy -diff
 	cd test/outside && $(GO) mod tidy -diff
