@@ -18,12 +18,13 @@ type Kinds struct {
 	known  map[schema.GroupVersion]map[string]Resource
 }
 
-// NewKinds returns a Kinds that has discovered nothing yet.
+// NewKinds returns a Kinds for the server of a client.
 func NewKinds(c *Client) *Kinds {
 	return &Kinds{client: c, known: map[schema.GroupVersion]map[string]Resource{}}
 }
 
-// Add adds a resource that discovery may not list yet. The group version is not discovered.
+// Add adds a resource that the discovery of the server may not list yet. The group version of the resource is then not
+// discovered: all of its kinds must be added.
 func (k *Kinds) Add(r Resource) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,7 +74,7 @@ func (k *Kinds) Of(kind schema.GroupVersionKind) (Resource, bool) {
 	return r, ok
 }
 
-// Find is Of after Discover.
+// Find returns the resource of a kind, or false if the server does not serve the kind. It discovers the group version.
 func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Resource, bool, error) {
 	err := k.Discover(ctx, kind)
 	r, ok := k.Of(kind)

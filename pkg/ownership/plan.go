@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -120,10 +121,12 @@ func inventory(ctx context.Context, client *kube.Client, t objref.Target) ([]con
 // readAll reads the objects that exist.
 func readAll(ctx context.Context, client *kube.Client, entries []controllers.VersionedID) ([]live, error) {
 	kinds := kube.NewKinds(client)
+	var wanted []schema.GroupVersionKind
 	for _, e := range entries {
-		if err := kinds.Discover(ctx, e.GroupVersionKind()); err != nil {
-			return nil, err
-		}
+		wanted = append(wanted, e.GroupVersionKind())
+	}
+	if err := kinds.Discover(ctx, wanted...); err != nil {
+		return nil, err
 	}
 	found := make([]live, len(entries))
 	g, ctx := errgroup.WithContext(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -104,6 +105,64 @@ func TestInstance(t *testing.T) {
 		}
 		if objects, omitted := deploy(t, files, repository.Options{}); !slices.Contains(objects, "ConfigMap/apps/app by Kustomization/flux-system/apps") || len(omitted) > 0 {
 			t.Errorf("deployed %t: %v, omitted %v", deployed, objects, omitted)
+		}
+	}
+}
+
+// TestInstanceOfBoth compares the roots of pairs of revisions with the root of each revision alone.
+func TestInstanceOfBoth(t *testing.T) {
+	t.Parallel()
+	named := func(name string) string {
+		return strings.Replace(instance("./cluster"), "name: flux,", "name: "+name+",", 1)
+	}
+	revisions := map[string]map[string]string{
+		"none":            {},
+		"in a":            {"a/flux.yaml": named("flux")},
+		"in a, other URL": {"a/flux.yaml": strings.Replace(named("flux"), "fleet", "other", 1)},
+		"in b":            {"b/flux.yaml": named("beside")},
+		"in a and b":      {"a/flux.yaml": named("flux"), "b/flux.yaml": named("beside")},
+		"below a":         {"a/ks.yaml": kustomization("deep", "./deep", "GitRepository", "flux-system"), "deep/flux.yaml": named("below")},
+		"excluded":        {"a/flux.yaml": named("flux"), "a/kustomization.yaml": "resources: [cm.yaml]\n"},
+		"not built":       {"a/flux.yaml": named("flux"), "a/kustomization.yaml": "resources: [missing.yaml]\n"},
+		"not applied":     {"c/flux.yaml": named("flux")},
+	}
+	found := func(g *repository.Graph) string {
+		text := fmt.Sprintf("%v assumed %t", g.Root().Object, repository.RootAssumed(g))
+		if o := repository.Instance(g); o != nil {
+			text += fmt.Sprintf(" by %v", o.Object)
+		}
+		return text
+	}
+	alone, trees := map[string]string{}, map[string]repository.Revision{}
+	o := repository.Options{Path: "cluster", Namespace: "flux-system"}
+	for name, files := range revisions {
+		all := maps.Clone(files)
+		maps.Copy(all, map[string]string{
+			"cluster/ks.yaml": kustomization("a", "./a", "GitRepository", "flux-system") + "---\n" + kustomization("b", "./b", "GitRepository", "flux-system"),
+			"a/cm.yaml":       configMap("a"), "b/cm.yaml": configMap("b"),
+		})
+		trees[name] = repository.Revision{Tree: filetree.From(treeOf(all)), Name: name}
+		g, err := repository.Open(t.Context(), trees[name], o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone[name] = found(g)
+	}
+	if different := len(slices.Compact(slices.Sorted(maps.Values(alone)))); different < 5 {
+		t.Fatalf("the revisions have only %d different roots: %v", different, alone)
+	}
+	for base := range revisions {
+		for head := range revisions {
+			was, is, err := repository.OpenBoth(t.Context(), trees[base], trees[head], o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := found(was); got != alone[base] {
+				t.Errorf("base %q with head %q:\n%s\nalone:\n%s", base, head, got, alone[base])
+			}
+			if got := found(is); got != alone[head] {
+				t.Errorf("head %q with base %q:\n%s\nalone:\n%s", head, base, got, alone[head])
+			}
 		}
 	}
 }

@@ -113,7 +113,9 @@ func findInstance(g, twin *Graph) error {
 				break
 			}
 			_, _ = g.build(n) // following it reports the error
-			found(n)
+			if found(n) {
+				break
+			}
 		}
 	}
 	if instance == nil {
@@ -149,7 +151,7 @@ func ancestors(g *Graph, n *node) []controllers.ID {
 
 // writtenInstances returns the objects in the repository that sync the directory of the cluster.
 func writtenInstances(g *Graph) (found []sourcetree.Manifest, err error) {
-	search := func() (err error) {
+	search := func() error {
 		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(g.Path)}, func(o *unstructured.Unstructured) bool {
 			return layout.Syncs(o) == g.Path
 		})
@@ -157,9 +159,9 @@ func writtenInstances(g *Graph) (found []sourcetree.Manifest, err error) {
 	}
 	if g.Optional != nil {
 		err = g.Optional(search)
-		return found, err
+	} else {
+		err = search()
 	}
-	err = search()
 	return found, err
 }
 

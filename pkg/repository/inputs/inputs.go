@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Tree is the content of a repository at one revision.
@@ -31,9 +31,10 @@ type Tree interface {
 // Files follows the files that a directory build reads, as long as they are the same in both trees.
 type Files struct {
 	base, head Tree
-	// leaf is set if no file may contain a Flux object to follow, and parent if a file may contain one that applies objects.
-	leaf, parent bool
-	done         map[string]bool
+	// parent is set if a file may contain a Kustomization or an object of flux-operator, and release if it may contain a
+	// HelmRelease.
+	parent, release bool
+	done            map[string]bool
 	// read holds the files that the build may read; opaque is set if it also reads other files, or
 	// changes names.
 	read   []string
@@ -44,7 +45,7 @@ type Files struct {
 
 // New returns the files of a build whose tree is base or head. Both may be the same.
 func New(base, head Tree) *Files {
-	return &Files{base: base, head: head, leaf: true, done: map[string]bool{}}
+	return &Files{base: base, head: head, done: map[string]bool{}}
 }
 
 // Kustomization follows the files of a Kustomization with the same spec in both trees, and reports whether they are the same.
@@ -55,23 +56,23 @@ func (f *Files) Kustomization(ks *unstructured.Unstructured, folder string) bool
 		same = same && f.entry(path.Join(folder, component))
 	}
 	text, err := json.Marshal(ks.Object["spec"])
-	text = bytes.ReplaceAll(text, []byte(`\n`), []byte("\n")) // the expressions match lines
+	text = bytes.ReplaceAll(text, []byte(`\n`), []byte("\n")) // the lines of patches
 	f.add(text)
-	f.leaf, f.parent, f.opaque = f.leaf && err == nil, f.parent || err != nil, f.opaque || err != nil || changesNames(text)
+	f.parent, f.opaque = f.parent || err != nil, f.opaque || err != nil || changesNames(text)
 	return same
 }
 
 // add records which Flux objects a text may contain.
 func (f *Files) add(text []byte) {
-	f.leaf = f.leaf && !MayContainFlux(text)
-	f.parent = f.parent || !f.leaf && mayContainParent(text)
+	f.parent = f.parent || mayContainParent(text)
+	f.release = f.release || mayContainRelease(text)
 }
 
 // Parent reports whether a file may contain a Kustomization or an object of flux-operator.
 func (f *Files) Parent() bool { return f.parent }
 
 // Leaf reports whether no file may contain a Kustomization or HelmRelease.
-func (f *Files) Leaf() bool { return f.leaf }
+func (f *Files) Leaf() bool { return !f.parent && !f.release }
 
 // Read returns the files that the build may read.
 func (f *Files) Read() []string { return f.read }
@@ -160,14 +161,15 @@ func MayReadAny(text []byte) bool {
 }
 
 // MayContainFlux reports whether a text may contain a Kustomization or HelmRelease, or is not UTF-8.
-func MayContainFlux(text []byte) bool {
-	return containsAny(text, "helm.toolkit.fluxcd.io/v") || mayContainParent(text)
-}
+func MayContainFlux(text []byte) bool { return mayContainRelease(text) || mayContainParent(text) }
+
+// mayContainRelease reports whether a text contains the API version of a HelmRelease.
+func mayContainRelease(text []byte) bool { return containsAny(text, "helm.toolkit.fluxcd.io/v") }
 
 // mayContainParent reports whether a text may contain a Kustomization, an object of flux-operator, or an object whose API
 // version or kind is substituted, replaced, escaped or an alias. It does so for text that is not UTF-8.
 func mayContainParent(text []byte) bool {
-	return containsAny(text, "kustomize.toolkit.fluxcd.io/v", "fluxcd.controlplane.io/v", "replacements", "\x00") ||
+	return containsAny(text, "kustomize.toolkit.fluxcd.io/v", controllers.OperatorGroup+"/v", "replacements", "\x00") ||
 		composes(text, "kind") || composes(text, "apiVersion")
 }
 
@@ -181,9 +183,9 @@ func containsAny(text []byte, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return bytes.Contains(text, []byte(part)) })
 }
 
-// composes reports whether a JSON pointer ends with a field, or the value of a field is substituted, escaped or an alias. A
-// comment, an anchor, a tag or the header of a block may precede the line with the value. Regular expressions need ten
-// times as long for this.
+// composes reports whether a JSON pointer ends with a field, or the value of the field is substituted, escaped or an alias. A
+// comment, an anchor, a tag or the header of a block may precede the line with the value. A regular expression takes ten
+// times as long.
 func composes(text []byte, field string) bool {
 	searched := -1 // the end of the last line that was searched
 	for at := 0; ; {
@@ -193,7 +195,7 @@ func composes(text []byte, field string) bool {
 		}
 		pointer := at+i > 0 && text[at+i-1] == '/'
 		at += i + len(field)
-		if pointer && !isWord(text[at:]) {
+		if pointer && (at == len(text) || !isWord(text[at])) {
 			return true
 		}
 		value := at
@@ -228,8 +230,8 @@ func skip(text []byte, from int, set string) int {
 	return len(text) - len(bytes.TrimLeft(text[from:], set))
 }
 
-func isWord(text []byte) bool {
-	return len(text) > 0 && (text[0] == '_' || unicode.IsLetter(rune(text[0])) || unicode.IsDigit(rune(text[0])))
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 func lineLength(text []byte) int {
@@ -290,7 +292,7 @@ func texts(value any, call func(string)) {
 // refers follows a text if it is a path: "file", or "key=file".
 func (f *Files) refers(folder, value string, kustomization bool) bool {
 	if kustomization && remote(value) {
-		f.leaf, f.parent, f.opaque = false, true, true // the content of a remote base is unknown
+		f.parent, f.opaque = true, true // the content of a remote base is unknown
 		return true
 	}
 	if strings.ContainsAny(value, "\n\x00") {
