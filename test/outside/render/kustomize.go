@@ -94,8 +94,8 @@ func (c *cluster) substitute(k *unstructured.Unstructured, built resmap.ResMap) 
 	return nil
 }
 
-// values returns the values of spec.postBuild, except for values from missing objects. Values in encrypted Secrets are
-// not decrypted, as in flux build without a key.
+// values returns the values of spec.postBuild, except for values from missing and
+// encrypted objects.
 func (c *cluster) values(k *unstructured.Unstructured) map[string]string {
 	values := map[string]string{}
 	references, _, _ := unstructured.NestedSlice(k.Object, "spec", "postBuild", "substituteFrom")
@@ -104,7 +104,7 @@ func (c *cluster) values(k *unstructured.Unstructured) map[string]string {
 		kind, _ := fields["kind"].(string)
 		name, _ := fields["name"].(string)
 		object := c.find(kind, k.GetNamespace(), name)
-		if object == nil {
+		if object == nil || object.Object["sops"] != nil {
 			continue
 		}
 		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
