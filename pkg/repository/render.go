@@ -132,7 +132,7 @@ func (g *Graph) lookup(n *node) build.Lookup {
 			plain := n.owner.DeepCopy()
 			unstructured.RemoveNestedField(plain.Object, "spec", "postBuild")
 			if result, err := g.kustomize(plain, &reader{graph: g}); err == nil {
-				own = result.Lookup(build.DataOf)
+				own = result.Lookup(build.ReadData)
 			}
 		}
 		return own.Data(ctx, object)
