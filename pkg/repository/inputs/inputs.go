@@ -213,8 +213,15 @@ func composes(text []byte, field string) bool {
 			continue
 		}
 		searched = value + lineLength(text[value:])
-		next := skip(text, searched, beforeValue)
-		if bytes.HasPrefix(text[next:], []byte("*")) || containsAny(text[value:next+lineLength(text[next:])], "${", `\`) {
+		end := searched
+		if value < len(text) && bytes.IndexByte([]byte("#&!0123456789"), text[value]) >= 0 {
+			end = skip(text, searched, beforeValue)
+			if bytes.HasPrefix(text[end:], []byte("*")) {
+				return true
+			}
+			end += lineLength(text[end:])
+		}
+		if containsAny(text[value:end], "${", `\`) {
 			return true
 		}
 	}

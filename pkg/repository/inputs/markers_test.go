@@ -9,7 +9,7 @@ import (
 
 // TestMarkers compares the searches of texts with regular expressions.
 func TestMarkers(t *testing.T) {
-	const composed = `["']?\s*:[\s"'>|+-]*([^\n]*\n[\s"'>|+-]*)?([^\n]*(\$\{|\\)|\*)`
+	const composed = `["']?\s*:[\s"'>|+-]*([#&!0-9][^\n]*\n[\s"'>|+-]*)?([^\n]*(\$\{|\\)|\*)`
 	const unknown = `kustomize\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)` + composed + `|` +
 		`/(apiVersion|kind)\b|replacements|\x00`
 	for _, row := range []struct {
@@ -24,7 +24,7 @@ func TestMarkers(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			parts := []string{
-				"kind", "apiVersion", "name", "name", "kind", ":", ":", " ", " ", "\n", "\t", `"`, "'", "*", "|", ">-", "${", "\\", "/", "a", "_", "9", "-", "x y", "Prefix",
+				"kind", "apiVersion", "name", "name", "kind", ":", ":", " ", " ", "\n", "\t", `"`, "'", "*", "|", ">-", "${", "\\", "/", "a", "_", "9", "-", "x y", "#", "&a", "Prefix",
 				"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "v1", "fluxcd.controlplane.io/", "replacement", "s", "\x00", "HelmChart", "Pod",
 			}
 			r := rand.New(rand.NewPCG(1, 2))
