@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ func (o *Objects) Close() error { return errors.Join(o.Update(), o.store.files.C
 func (o *Objects) Update() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.store.closeSizes()
+	return o.store.closePacks()
 }
 
 // Storer returns the storage, which rejects objects that are too large.
@@ -178,6 +179,9 @@ func (b *blob) Executable() (bool, error) { return b.executable, nil }
 func (b *blob) Size() (int64, error) {
 	b.objects.mu.Lock()
 	defer b.objects.mu.Unlock()
+	if size, ok := b.objects.contents.sizeOf(b.hash); ok {
+		return size, nil
+	}
 	size, err := b.objects.store.size(b.hash)
 	if err == nil || errors.As(err, new(*budget.ExceededError)) {
 		return size, nil // only reading the content fails
@@ -231,6 +235,14 @@ func (c *contents) of(hash plumbing.Hash) ([]byte, bool) {
 	return slices.Clone(content), ok
 }
 
+// sizeOf returns the size of a file, false if it is not cached.
+func (c *contents) sizeOf(hash plumbing.Hash) (int64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	content, ok := c.byHash[hash]
+	return int64(len(content)), ok
+}
+
 // add caches the content of a file, if it is small.
 func (c *contents) add(hash plumbing.Hash, content []byte) {
 	c.mu.Lock()
@@ -249,9 +261,9 @@ func (c *contents) add(hash plumbing.Hash, content []byte) {
 type store struct {
 	storage.Storer
 	files *filesystem.Storage
-	// sizes is opened when the first object is read. known caches the sizes of objects that are small enough to be
+	// packs is opened when the first object is read. known caches the sizes of objects that are small enough to be
 	// read.
-	sizes *sizes
+	packs *packs
 	known map[plumbing.Hash]int64
 }
 
@@ -259,17 +271,15 @@ func newStore(files *filesystem.Storage) *store {
 	return &store{Storer: files, files: files, known: map[plumbing.Hash]int64{}}
 }
 
-// size returns the size of an object, see sizes.of.
+// size returns the size of an object, see packs.size.
 func (s *store) size(hash plumbing.Hash) (size int64, err error) {
 	if size, ok := s.known[hash]; ok {
 		return size, nil
 	}
-	if s.sizes == nil {
-		if s.sizes, err = openSizes(s.files.Filesystem()); err != nil {
-			return 0, err
-		}
+	if err := s.openPacks(); err != nil {
+		return 0, err
 	}
-	if size, err = s.sizes.of(hash); err == nil {
+	if size, err = s.packs.size(hash); err == nil {
 		s.known[hash] = size
 	}
 	return size, err
@@ -277,20 +287,69 @@ func (s *store) size(hash plumbing.Hash) (size int64, err error) {
 
 // EncodedObject returns an object, unless it is too large to be read.
 func (s *store) EncodedObject(t plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	if _, err := s.size(hash); err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
+	if err := s.openPacks(); err != nil {
 		return nil, err
 	}
-	return s.Storer.EncodedObject(t, hash)
+	found, err := s.packs.object(hash)
+	switch {
+	case errors.Is(err, plumbing.ErrObjectNotFound): // it is in a file of its own
+		if _, err := s.size(hash); err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return nil, err
+		}
+		return s.Storer.EncodedObject(t, hash)
+	case err == nil && t != plumbing.AnyObject && t != found.Type():
+		return nil, plumbing.ErrObjectNotFound
+	}
+	return found, err
 }
 
-// closeSizes closes the packs that sizes are read from.
-func (s *store) closeSizes() error {
-	if s.sizes == nil {
+// openPacks opens the packs unless they are open.
+func (s *store) openPacks() (err error) {
+	if s.packs == nil {
+		s.packs, err = openPacks(s.files.Filesystem())
+	}
+	return err
+}
+
+// closePacks closes the packs.
+func (s *store) closePacks() error {
+	if s.packs == nil {
 		return nil
 	}
-	defer func() { s.sizes = nil }()
-	return s.sizes.close()
+	defer func() { s.packs = nil }()
+	return s.packs.close()
 }
+
+// encoded is an object that was read.
+type encoded struct {
+	hash plumbing.Hash
+	inflated
+}
+
+var _ plumbing.EncodedObject = (*encoded)(nil)
+
+// Hash implements plumbing.EncodedObject.
+func (e *encoded) Hash() plumbing.Hash { return e.hash }
+
+// Type implements plumbing.EncodedObject.
+func (e *encoded) Type() plumbing.ObjectType { return e.kind }
+
+// Size implements plumbing.EncodedObject.
+func (e *encoded) Size() int64 { return int64(len(e.content)) }
+
+// Reader implements plumbing.EncodedObject.
+func (e *encoded) Reader() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(e.content)), nil
+}
+
+// SetType implements plumbing.EncodedObject.
+func (e *encoded) SetType(t plumbing.ObjectType) { e.kind = t }
+
+// SetSize implements plumbing.EncodedObject. The size is that of the content.
+func (e *encoded) SetSize(int64) {}
+
+// Writer implements plumbing.EncodedObject.
+func (e *encoded) Writer() (io.WriteCloser, error) { return nil, fs.ErrPermission }
 
 // Config returns the configuration without extensions that go-git rejects although they do not change how objects and
 // references are read.

@@ -76,6 +76,9 @@ type Graph struct {
 	root             *unstructured.Unstructured
 	assumed          bool
 	instance, synced *unstructured.Unstructured
+	// written holds the objects in files that sync the cluster's directory, if searched is set.
+	written  []sourcetree.Manifest
+	searched bool
 	// toInstance lists the owners on the path from the root to the one that applies the FluxInstance, if the root was assumed.
 	toInstance []controllers.ID
 	artifacts  artifacts

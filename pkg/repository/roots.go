@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/inputs"
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
@@ -90,7 +91,7 @@ func findInstance(g, twin *Graph) error {
 	if !g.assumed {
 		return nil
 	}
-	written, err := writtenInstances(g)
+	written, err := writtenInstances(g, twin)
 	if err != nil || len(written) == 0 {
 		return err
 	}
@@ -149,20 +150,37 @@ func ancestors(g *Graph, n *node) []controllers.ID {
 	return path
 }
 
-// writtenInstances returns the objects in the repository that sync the directory of the cluster.
-func writtenInstances(g *Graph) (found []sourcetree.Manifest, err error) {
-	search := func() error {
-		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(g.Path)}, func(o *unstructured.Unstructured) bool {
-			return layout.Syncs(o) == g.Path
-		})
-		return err
+// writtenInstances returns the objects in the repository that sync the directory of the cluster. If twin is the graph of another
+// revision, only files that differ there are searched.
+func writtenInstances(g, twin *Graph) ([]sourcetree.Manifest, error) {
+	words := []string{"sync", "url", path.Base(g.Path)}
+	matches := func(o *unstructured.Unstructured) bool { return layout.Syncs(o) == g.Path }
+	search := func() (err error) {
+		if twin == nil || !twin.searched {
+			g.written, err = sourcetree.Search(g.ctx, g.Tree, words, matches)
+			return err
+		}
+		changed, err := inputs.Differing(g.Tree, twin.Tree, ".")
+		if err != nil {
+			return err
+		}
+		for _, m := range twin.written {
+			if !slices.Contains(changed, m.File) {
+				g.written = append(g.written, m)
+			}
+		}
+		for _, name := range changed {
+			g.written = append(g.written, sourcetree.SearchFile(g.Tree, name, words, matches)...)
+		}
+		return nil
 	}
-	if g.Optional != nil {
-		err = g.Optional(search)
-	} else {
-		err = search()
+	optional := g.Optional
+	if optional == nil {
+		optional = func(read func() error) error { return read() }
 	}
-	return found, err
+	err := optional(search)
+	g.searched = err == nil
+	return g.written, err
 }
 
 // Revision is a revision of a repository.

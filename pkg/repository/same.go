@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/inputs"
@@ -33,7 +34,13 @@ func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, le
 		return false, false
 	}
 	in := inputs.New(was, is)
-	same = in.Kustomization(head, folderOf(p.Head, head))
+	if same = in.Kustomization(head, folderOf(p.Head, head)); same {
+		for _, g := range []*Graph{p.Base, p.Head} {
+			if n := g.found.byID[controllers.IDOf(head.Object)]; n != nil {
+				n.inputs = in
+			}
+		}
+	}
 	return same, in.Leaf()
 }
 
@@ -69,36 +76,37 @@ func (p Pair) SameSource(source controllers.ID) bool {
 	if wasErr != nil || isErr != nil {
 		return wasErr != nil && isErr != nil
 	}
-	return equality.Semantic.DeepEqual(untimed(was), untimed(is))
+	return equality.Semantic.DeepEqual(untimed(was.Object["spec"]), untimed(is.Object["spec"]))
 }
 
 // SameInputs reports whether the controller renders two versions of an object in the same way: their specs differ at most in when it
 // reconciles the object.
 func SameInputs(base, head *unstructured.Unstructured) bool {
-	return base.GetAPIVersion() == head.GetAPIVersion() && equality.Semantic.DeepEqual(untimed(base), untimed(head))
+	return base.GetAPIVersion() == head.GetAPIVersion() && equality.Semantic.DeepEqual(untimed(base.Object["spec"]), untimed(head.Object["spec"]))
 }
 
-// untimed returns the spec of an object without the fields that set when the controller reconciles it.
-func untimed(o *unstructured.Unstructured) any {
-	spec, ok := o.Object["spec"].(map[string]any)
+// untimed returns a spec without the fields that set when the controller reconciles the object.
+func untimed(spec any) any {
+	fields, ok := spec.(map[string]any)
 	if !ok {
-		return o.Object["spec"]
+		return spec
 	}
-	spec = maps.Clone(spec)
+	fields = maps.Clone(fields)
 	for _, field := range []string{"interval", "retryInterval", "timeout"} {
-		delete(spec, field)
+		delete(fields, field)
 	}
-	return spec
+	return fields
 }
 
 // SameRelease reports whether a HelmRelease renders to the same objects in both revisions.
 func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
-	if !SameInputs(base, head) || !p.SameReferences(head) {
+	// Most HelmReleases are the same, which takes less time to find out.
+	if !SameInputs(base, head) && !charts.SameSpec(base, head) || !p.SameReferences(head) {
 		return false
 	}
 	was, wasOK := chartOf(p.Base, base)
 	is, isOK := chartOf(p.Head, head)
-	if !wasOK || !isOK || !equality.Semantic.DeepEqual(was.spec, is.spec) {
+	if !wasOK || !isOK || was.source != is.source || !slices.Equal(was.names, is.names) || !equality.Semantic.DeepEqual(untimed(was.spec), untimed(is.spec)) {
 		return false
 	}
 	for _, name := range is.names {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 
@@ -106,6 +107,17 @@ type releaseAction struct {
 	CRDs                    string `json:"crds"`
 	SkipCRDs                bool   `json:"skipCRDs"`
 	DisableSchemaValidation bool   `json:"disableSchemaValidation"`
+}
+
+// SameSpec reports whether two versions of a HelmRelease render to the same objects if their charts and the data of
+// spec.valuesFrom are the same. Fields that only helm-controller uses, such as spec.install.remediation, may differ.
+func SameSpec(a, b *unstructured.Unstructured) bool {
+	var was, is releaseSpec
+	if a.GetAPIVersion() != b.GetAPIVersion() || controllers.ReleaseName(a.Object) != controllers.ReleaseName(b.Object) ||
+		build.Decode(a.Object["spec"], &was) != nil || build.Decode(b.Object["spec"], &is) != nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(was, is)
 }
 
 // action returns spec.install for the first revision and spec.upgrade for all others.

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -37,23 +39,12 @@ func Search(ctx context.Context, tree fs.FS, words []string, matches func(*unstr
 			return nil // entries without read permission are skipped
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+		case entry.IsDir() && unsearched(entry.Name()):
 			return fs.SkipDir
-		case entry.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+		case entry.IsDir():
 			return nil
 		}
-		if info, err := entry.Info(); err != nil || info.Size() > manifestMax {
-			return nil
-		}
-		text, err := fs.ReadFile(tree, name)
-		if err != nil || !containsAll(text, words) {
-			return nil
-		}
-		for _, o := range manifestsIn(text) {
-			if matches(o) {
-				found = append(found, Manifest{o, name})
-			}
-		}
+		found = append(found, SearchFile(tree, name, words, matches)...)
 		return nil
 	})
 	if err != nil {
@@ -61,6 +52,30 @@ func Search(ctx context.Context, tree fs.FS, words []string, matches func(*unstr
 	}
 	return found, nil
 }
+
+// SearchFile is Search for a single file.
+func SearchFile(tree fs.FS, name string, words []string, matches func(*unstructured.Unstructured) bool) []Manifest {
+	if path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" || slices.ContainsFunc(strings.Split(path.Dir(name), "/"), unsearched) {
+		return nil
+	}
+	if info, err := fs.Stat(tree, name); err != nil || info.Size() > manifestMax {
+		return nil
+	}
+	text, err := fs.ReadFile(tree, name)
+	if err != nil || !containsAll(text, words) {
+		return nil
+	}
+	var found []Manifest
+	for _, o := range manifestsIn(text) {
+		if matches(o) {
+			found = append(found, Manifest{o, name})
+		}
+	}
+	return found
+}
+
+// unsearched reports whether the files in a directory with a name are not searched.
+func unsearched(folder string) bool { return folder == ".git" || folder == "node_modules" }
 
 func containsAll(text []byte, words []string) bool {
 	for _, word := range words {

@@ -303,8 +303,25 @@ func (w *walker) release(p pair, kept bool) {
 	w.markUnstable(p, before, after, func(g *repository.Graph, hr *unstructured.Unstructured) (*repository.Rendering, bool) {
 		return w.render(g, hr, revision, repository.Second)
 	})
+	if values := hiding(w.sides(p), before, after); values != nil {
+		w.omit(p.head, fmt.Sprintf("its chart or values change, and its values in %s are not available", values), true)
+	}
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept, Warning: w.unversioned(p)})
 	w.installed(before, after, kept)
+}
+
+// hiding returns the values that are not available and without which a HelmRelease renders to the same objects before and after a
+// change of its chart or its other values: a template may use the change only with these values. It returns nil if there are none.
+func hiding(sides []side, before, after *repository.Rendering) *controllers.ID {
+	if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Build.Unstructured(), after.Build.Unstructured()) {
+		return nil
+	}
+	for _, s := range sides {
+		if lacking := s.Lacking(controllers.IDOf(s.object.Object)); len(lacking) > 0 {
+			return &lacking[0].Object
+		}
+	}
+	return nil
 }
 
 // unversioned returns a warning about a chart that changes without a new version, or "".

@@ -12,6 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 )
@@ -159,5 +164,62 @@ func TestLargeFiles(t *testing.T) {
 	var exceeded *budget.ExceededError
 	if _, err := work.ReadFile("large"); !errors.As(err, &exceeded) || exceeded.Name != "large" {
 		t.Error(err)
+	}
+}
+
+// TestPackedObjects compares all objects of a repository whose packs have long chains of deltas with those that git returns.
+func TestPackedObjects(t *testing.T) {
+	t.Parallel()
+	for name, repack := range map[string][]string{
+		"one pack":       {"repack", "-q", "-adf", "--depth=100", "--window=50"},
+		"without offset": {"-c", "repack.useDeltaBaseOffset=false", "repack", "-q", "-adf", "--depth=100"},
+		"loose":          {"count-objects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			run(t, folder, nil, "init", "-q", "-b", "main")
+			stream, text := &strings.Builder{}, ""
+			for n := range 150 {
+				text += fmt.Sprintf("line %d of a file that grows\n", n*n)
+				fmt.Fprintf(stream, "commit refs/heads/main\ncommitter a <a@example.com> %d +0000\ndata 1\nx\n", n+1)
+				for i := range 3 {
+					content := fmt.Sprintf("%s%d\n", text, i)
+					fmt.Fprintf(stream, "M 100644 inline folder%d/file\ndata %d\n%s\n", i, len(content), content)
+				}
+			}
+			limit := "0"
+			if name == "loose" {
+				limit = "100000"
+			}
+			run(t, folder, strings.NewReader(stream.String()), "-c", "fastimport.unpackLimit="+limit, "fast-import", "--quiet")
+			run(t, folder, nil, repack...)
+			objects := git.NewObjects(filesystem.NewStorage(osfs.New(filepath.Join(folder, ".git")), cache.NewObjectLRUDefault()))
+			list := strings.Fields(run(t, folder, nil, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)"))
+			if len(list) < 1000 {
+				t.Fatalf("%d objects", len(list))
+			}
+			// The order of the hashes is random, so bases are read before and after the objects that use them.
+			for _, name := range list {
+				o, err := objects.Storer().EncodedObject(plumbing.AnyObject, plumbing.NewHash(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				reader, err := o.Reader()
+				if err != nil {
+					t.Fatal(err)
+				}
+				content, err := io.ReadAll(reader)
+				if err != nil || plumbing.ComputeHash(o.Type(), content).String() != name || o.Hash().String() != name || o.Size() != int64(len(content)) {
+					t.Fatalf("%s: the content is that of another object: %v", name, err)
+				}
+				if _, err := objects.Storer().EncodedObject(plumbing.TagObject, o.Hash()); !errors.Is(err, plumbing.ErrObjectNotFound) {
+					t.Fatalf("%s is a tag: %v", name, err)
+				}
+			}
+			if err := objects.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
