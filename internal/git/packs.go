@@ -27,8 +27,8 @@ const (
 )
 
 // packs reads packed objects, and the declared sizes of all objects without inflating them. go-git inflates an object, its delta
-// and all bases of the delta before it returns the size, and a gigabyte of zeros takes only a megabyte in a pack. It also reads the
-// whole index of a pack first, which takes most of the time that flux needs for a large clone.
+// and all bases of the delta before it returns the size, and a gigabyte of zeros takes only a megabyte in a pack. It also reads and
+// sorts the whole index of a pack first.
 type packs struct {
 	dir    *dotgit.DotGit
 	packs  []*pack
@@ -77,16 +77,12 @@ func (s *packs) close() error {
 // size returns the size of an object, or plumbing.ErrObjectNotFound. The error is a
 // budget.ExceededError if the object, or one that must be inflated for it, is too large to be read.
 func (s *packs) size(hash plumbing.Hash) (size int64, err error) {
-	largest := int64(0)
 	p, offset, err := s.find(hash)
 	if err != nil {
 		return 0, err
 	}
 	if p != nil {
-		if size, largest, err = p.sizes(offset); err != nil {
-			return 0, fmt.Errorf("reading the size of object %s: %w", hash, err)
-		}
-		return size, tooLarge(hash, largest)
+		return p.size(hash, offset)
 	}
 	if size, err = s.loose(hash); !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return size, errors.Join(err, tooLarge(hash, size))
@@ -118,7 +114,10 @@ func (s *packs) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 		return nil, err
 	}
 	if p != nil {
-		found, err := p.object(hash, offset)
+		if _, err := p.size(hash, offset); err != nil {
+			return nil, err
+		}
+		found, err := p.object(offset)
 		if err != nil {
 			return nil, fmt.Errorf("reading object %s: %w", hash, err)
 		}
@@ -195,12 +194,18 @@ func openPack(dir *dotgit.DotGit, hash plumbing.Hash) (*pack, error) {
 
 func (p *pack) close() error { return errors.Join(p.file.Close(), p.index.file.Close()) }
 
-// object returns the object at an offset.
-func (p *pack) object(hash plumbing.Hash, offset int64) (inflated, error) {
-	_, largest, err := p.sizes(offset)
-	if err = errors.Join(err, tooLarge(hash, largest)); err != nil {
-		return inflated{}, err
+// size returns the size of the object at an offset. The error is a budget.ExceededError if the object, or one that must be inflated
+// for it, is too large to be read.
+func (p *pack) size(hash plumbing.Hash, offset int64) (int64, error) {
+	size, largest, err := p.sizes(offset)
+	if err != nil {
+		return 0, fmt.Errorf("reading the size of object %s: %w", hash, err)
 	}
+	return size, tooLarge(hash, largest)
+}
+
+// object returns the object at an offset, whose size has been checked.
+func (p *pack) object(offset int64) (inflated, error) {
 	type delta struct {
 		offset int64
 		text   []byte
@@ -229,7 +234,7 @@ func (p *pack) object(hash plumbing.Hash, offset int64) (inflated, error) {
 			break
 		}
 		deltas = append(deltas, delta{offset, text.Bytes()})
-		if size += text.Len(); size > budget.TreeFile || len(deltas) > maxChain {
+		if size += text.Len(); size > budget.TreeFile {
 			return found, budget.TooLarge("", "all deltas of the object", budget.TreeFile)
 		}
 		if offset, err = p.base(header); err != nil {

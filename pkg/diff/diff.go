@@ -149,6 +149,8 @@ type Change struct {
 	// Moved is the previous owner of an object that moves here from another owner, or the new owner of an object that is
 	// skipped because it moves there.
 	Moved *controllers.VersionedID `json:"-"`
+	// Hook lists the events at which Helm creates the object, such as pre-upgrade, if it is a hook. A hook is not part of the release.
+	Hook string `json:"hook,omitempty"`
 	// Unset holds the names of variables without a value that the object has gained.
 	Unset []string `json:"-"`
 	// Notes holds additional information, such as values that cannot be decrypted here.

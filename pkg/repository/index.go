@@ -36,6 +36,10 @@ type Rendering struct {
 	// Owner is the Kustomization, HelmRelease, ResourceSet or FluxInstance.
 	Owner *unstructured.Unstructured
 	Build *build.Result
+	// Hooks holds the objects that Helm creates only while it installs or upgrades a HelmRelease.
+	Hooks build.Result
+	// Unserved lists the API versions that the templates of a HelmRelease check for, and that the capabilities do not contain.
+	Unserved []string
 	// Namespace is the default namespace of the objects, as in charts.
 	Namespace string
 }

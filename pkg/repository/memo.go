@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -130,13 +131,14 @@ func (m *Memo) keyOf(tree Tree, o build.Options) string {
 
 // copied returns a copy with objects that can be changed.
 func (r *Rendering) copied(owner *unstructured.Unstructured) *Rendering {
-	result := *r.Build
-	result.Objects = make([]build.Object, len(r.Build.Objects))
-	for i, o := range r.Build.Objects {
-		o.Unstructured = o.DeepCopy()
-		result.Objects[i] = o
+	result, hooks := *r.Build, r.Hooks
+	for _, objects := range []*[]build.Object{&result.Objects, &hooks.Objects} {
+		*objects = slices.Clone(*objects)
+		for i, o := range *objects {
+			(*objects)[i].Unstructured = o.DeepCopy()
+		}
 	}
-	return &Rendering{Owner: owner, Build: &result, Namespace: r.Namespace}
+	return &Rendering{Owner: owner, Build: &result, Hooks: hooks, Unserved: r.Unserved, Namespace: r.Namespace}
 }
 
 // reader reads for a rendering, and records the reads.

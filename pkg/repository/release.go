@@ -33,24 +33,27 @@ const (
 	Second Attempt = "second"
 )
 
-// Release renders the objects that a HelmRelease installs. It returns a charts.SourceError if the chart is not available.
-func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt) (*Rendering, error) {
+// Release renders the objects that a HelmRelease installs. served are additional API versions in the capabilities. It returns a
+// charts.SourceError if the chart is not available.
+func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt, served ...string) (*Rendering, error) {
 	reads := &reader{graph: g, lookup: g.lookup(nil)}
 	options := g.Charts
 	options.Twin, options.Revision, options.Reverse = g.found.objects[controllers.IDOf(hr.Object)].Twin, revision, attempt == Second
+	options.APIVersions = slices.Concat(options.APIVersions, served)
 	options.Lookup, options.Missing = reads, reads.missing(hr)
 	options.Find, options.Sources, options.Untrusted = reads.find, reads.files, reads.untrusted
-	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d", attempt, revision), func() (*Rendering, error) {
+	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d with %q", attempt, revision, served), func() (*Rendering, error) {
 		result, err := charts.HelmRelease(g.ctx, hr, options)
 		if err != nil {
 			return nil, err
 		}
 		built := result.Result
 		built.Objects = append(result.CRDs, built.Objects...)
-		return &Rendering{Owner: hr, Build: &built, Namespace: result.Namespace}, nil
+		return &Rendering{Owner: hr, Build: &built, Hooks: build.Result{Objects: result.Hooks}, Unserved: result.Unserved, Namespace: result.Namespace}, nil
 	})
 	if err == nil && g.Rendered != nil {
 		g.Rendered(rendered.Build)
+		g.Rendered(&rendered.Hooks)
 	}
 	return rendered, err
 }

@@ -102,6 +102,8 @@ type Rendered struct {
 	// Varies is set if the same release may be rendered differently at another time: a template uses the time or generates
 	// values, or something was fetched without a digest.
 	Varies bool `json:"varies,omitempty"`
+	// Unserved lists the API versions that templates check for, and that the capabilities do not contain.
+	Unserved []string `json:"unserved,omitempty"`
 }
 
 // VersionMetadata returns the part of the digest of an artifact (algorithm:hex, optionally after a

@@ -28,6 +28,7 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/lazy"
 	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
@@ -73,8 +74,29 @@ func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.
 	if err != nil {
 		return nil, err
 	}
-	rendered.Varies = varies.Load()
+	rendered.Varies, rendered.Unserved = varies.Load(), unserved(c, values)
 	return rendered, nil
+}
+
+// checked matches a check for an API version.
+var checked = lazy.Regexp(`\.APIVersions\.Has[\s(]+"([^"]+)"|\bhas\s+"([^"]+)"\s+\$?\.Capabilities\.APIVersions`)
+
+// unserved returns the API versions that the templates of a chart and of its dependencies check for, and that the capabilities do not
+// contain, sorted.
+func unserved(c *chart.Chart, values common.Values) []string {
+	caps, _ := values["Capabilities"].(*common.Capabilities)
+	found := map[string]bool{}
+	for charts := []*chart.Chart{c}; len(charts) > 0; charts = charts[1:] {
+		for _, file := range charts[0].Templates {
+			for _, match := range checked().FindAllSubmatch(file.Data, -1) {
+				if version := string(match[1]) + string(match[2]); caps != nil && !caps.APIVersions.Has(version) {
+					found[version] = true
+				}
+			}
+		}
+		charts = append(charts, charts[0].Dependencies()...)
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // sorted splits rendered files into documents, in the order of installation.

@@ -138,6 +138,7 @@ func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result 
 			result.Changes = append(result.Changes, known.note(d.Before, d.removed(c, ref, o)))
 		}
 	}
+	result.Changes = append(result.Changes, d.hooks(c, known)...)
 	if result.Count(diff.Encrypted) > 0 {
 		result.NotCompared = &diff.Omission{Reason: "encrypted documents change and are not decrypted: " + build.ErrUntrusted.Error(), Affected: true}
 	}
@@ -293,7 +294,7 @@ func (c *between) finish(change diff.Change, old, young build.Object) diff.Chang
 		change.Notes = append(change.Notes, "encrypted: the file changed; no key available to decrypt the values")
 	case encrypted && change.Action != diff.Pruned:
 		change.Notes = append(change.Notes, "encrypted: no key available to decrypt the values")
-	case change.Action == diff.Changed && len(change.Unset) == 0 && len(change.Fields) == 0 && len(diff.Fields(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(young.Object)))) == 0:
+	case both && change.Action == diff.Changed && len(change.Unset) == 0 && len(change.Fields) == 0 && len(diff.Fields(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(young.Object)))) == 0:
 		return diff.Change{Object: change.Object, Action: diff.Unchanged}
 	}
 	change.Images = diff.ImagesOf(diff.Content(before), diff.Content(after))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -303,25 +302,11 @@ func (w *walker) release(p pair, kept bool) {
 	w.markUnstable(p, before, after, func(g *repository.Graph, hr *unstructured.Unstructured) (*repository.Rendering, bool) {
 		return w.render(g, hr, revision, repository.Second)
 	})
-	if values := hiding(w.sides(p), before, after); values != nil {
-		w.omit(p.head, fmt.Sprintf("its chart or values change, and its values in %s are not available", values), true)
+	if reason := hidden(w, p, revision, before, after); reason != "" {
+		w.omit(p.head, reason, true)
 	}
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept, Warning: w.unversioned(p)})
 	w.installed(before, after, kept)
-}
-
-// hiding returns the values that are not available and without which a HelmRelease renders to the same objects before and after a
-// change of its chart or its other values: a template may use the change only with these values. It returns nil if there are none.
-func hiding(sides []side, before, after *repository.Rendering) *controllers.ID {
-	if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Build.Unstructured(), after.Build.Unstructured()) {
-		return nil
-	}
-	for _, s := range sides {
-		if lacking := s.Lacking(controllers.IDOf(s.object.Object)); len(lacking) > 0 {
-			return &lacking[0].Object
-		}
-	}
-	return nil
 }
 
 // unversioned returns a warning about a chart that changes without a new version, or "".
@@ -362,16 +347,22 @@ func (w *walker) installed(before, after *repository.Rendering, kept bool) {
 
 // markUnstable renders an owner that changes again, to find values that differ on every rendering.
 func (w *walker) markUnstable(p pair, before, after *repository.Rendering, render func(*repository.Graph, *unstructured.Unstructured) (*repository.Rendering, bool)) {
-	if before == nil || after == nil || equality.Semantic.DeepEqual(before.Build.Unstructured(), after.Build.Unstructured()) {
+	if before == nil || after == nil || same(before, after) {
 		return
 	}
 	again, ok := render(w.graphs.Head, p.head)
-	if !ok || !build.MarkUnstable(after.Build, again.Build) {
+	if !ok || !unstable(after, again) {
 		return
 	}
 	if again, ok = render(w.graphs.Base, p.base); ok {
-		build.MarkUnstable(before.Build, again.Build)
+		unstable(before, again)
 	}
+}
+
+// unstable marks the values of a rendering that differ in a second one, and reports whether there are any.
+func unstable(r, again *repository.Rendering) bool {
+	objects, hooks := build.MarkUnstable(r.Build, again.Build), build.MarkUnstable(&r.Hooks, &again.Hooks)
+	return objects || hooks
 }
 
 // render renders a HelmRelease in one revision. It returns nil and true if the revision does not contain it.

@@ -110,6 +110,9 @@ func (p *prediction) add(o *owner) {
 	o.kind, _ = controllers.KindOf(o.ref.Group, o.ref.Kind)
 	p.order, p.owners[o.ref] = append(p.order, o), o
 	for i, c := range o.result.Changes {
+		if c.Hook != "" {
+			continue
+		}
 		built := o.After != nil && i < len(o.After.Build.Objects)
 		ref := c.Object.ID
 		if built && c.Action == diff.Skipped {
