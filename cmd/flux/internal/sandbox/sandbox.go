@@ -16,7 +16,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sandbox/programs"
 )
@@ -54,7 +53,7 @@ func completeSandbox(a *app.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), complete.Timeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionTimeout)
 		defer cancel()
 		words := slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{prefix})
 		out, err := exec.CommandContext(ctx, program, words...).Output()

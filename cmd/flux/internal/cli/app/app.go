@@ -69,6 +69,8 @@ type App struct {
 	Helpers *helper.Pool
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
+	// CompletionTimeout bounds a completion, because the shell is blocked until it ends.
+	CompletionTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
 	Suggest func(*objref.NotFoundError) string
 	// Context is the kubeconfig context of a Fork, "" for the one that the flags select.
@@ -94,7 +96,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 func Fork(a *App, context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
 	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
 	fork.LookupEnv, fork.Environ, fork.LimitMemory, fork.SaveMemory = a.LookupEnv, a.Environ, a.LimitMemory, a.SaveMemory
-	fork.Build, fork.DiagnosisTimeout = a.Build, a.DiagnosisTimeout
+	fork.Build, fork.DiagnosisTimeout, fork.CompletionTimeout = a.Build, a.DiagnosisTimeout, a.CompletionTimeout
 	fork.Context, fork.Merge = context, merge
 	return fork
 }
@@ -113,7 +115,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 	}
 	masked := secrets.NewWriter(err)
 	a := &App{
-		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
+		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, CompletionTimeout: completionTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
 		operation: &atomic.Pointer[context.Context]{}, unreachable: &sync.Map{},
 	}
 	a.UI.Mask(secrets.Text)

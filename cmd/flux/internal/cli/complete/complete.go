@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,9 +15,6 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// Timeout bounds a completion, because the shell is blocked until it ends.
-const Timeout = 1500 * time.Millisecond
 
 // Namespaces completes the namespaces of the cluster.
 func Namespaces(a *app.App) cobra.CompletionFunc {
@@ -32,12 +28,12 @@ func Namespaces(a *app.App) cobra.CompletionFunc {
 	})
 }
 
-// FromCluster completes the values that list returns within Timeout. It hides
+// FromCluster completes the values that list returns in time. It hides
 // errors: a completion cannot show them, and the command reports them when it
 // runs.
 func FromCluster(a *app.App, list func(context.Context, *cobra.Command, *kube.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), Timeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionTimeout)
 		defer cancel()
 		result := make(chan []string, 1)
 		// An exec credential plugin of the kubeconfig ignores the context, so that

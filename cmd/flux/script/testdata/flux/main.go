@@ -26,6 +26,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
 	a.LookupEnv, a.Environ = os.LookupEnv, os.Environ
+	a.CompletionTimeout = time.Minute // results must not depend on the speed of the machine
 	code := root.Run(ctx, a, os.Args[1:])
 	stop()
 	os.Exit(code)
