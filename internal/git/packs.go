@@ -114,8 +114,10 @@ func (s *packs) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 		return nil, err
 	}
 	if p != nil {
-		if _, err := p.size(hash, offset); err != nil {
-			return nil, err
+		if !p.small[offset] {
+			if _, err := p.size(hash, offset); err != nil {
+				return nil, err
+			}
 		}
 		found, err := p.object(offset)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,6 +101,9 @@ type releaseSpec struct {
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"commonMetadata"`
+	Test struct {
+		Enable bool `json:"enable"`
+	} `json:"test"`
 	Install releaseAction `json:"install"`
 	Upgrade releaseAction `json:"upgrade"`
 }
@@ -109,9 +113,21 @@ type releaseAction struct {
 	CRDs                    string `json:"crds"`
 	SkipCRDs                bool   `json:"skipCRDs"`
 	DisableSchemaValidation bool   `json:"disableSchemaValidation"`
+	DisableHooks            bool   `json:"disableHooks"`
 }
 
-// SameSpec reports whether two versions of a HelmRelease render to the same objects if their charts and the data of
+// HookEvents returns the events at which Helm creates a hook, such as pre-upgrade.
+func HookEvents(hook *unstructured.Unstructured) []string {
+	events := strings.Split(hook.GetAnnotations()[hookAnnotation], ",")
+	for i, event := range events {
+		events[i] = strings.TrimSpace(event)
+	}
+	return events
+}
+
+const hookAnnotation = "helm.sh/hook"
+
+// SameSpec reports whether two versions of a HelmRelease render to the same objects and hooks if their charts and the data of
 // spec.valuesFrom are the same. Fields that only helm-controller uses, such as spec.install.remediation, may differ.
 func SameSpec(a, b *unstructured.Unstructured) bool {
 	var was, is releaseSpec
@@ -261,7 +277,7 @@ func (r *Result) take(ctx context.Context, limits *build.Bounds, hr *unstructure
 		return err
 	}
 	for _, o := range objects {
-		if _, hook := o.GetAnnotations()["helm.sh/hook"]; hook {
+		if _, hook := o.GetAnnotations()[hookAnnotation]; hook {
 			r.Hooks = append(r.Hooks, o)
 		} else {
 			r.Objects = append(r.Objects, o)

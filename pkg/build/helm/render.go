@@ -78,8 +78,9 @@ func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.
 	return rendered, nil
 }
 
-// checked matches a check for an API version.
-var checked = lazy.Regexp(`\.APIVersions\.Has[\s(]+"([^"]+)"|\bhas\s+"([^"]+)"\s+\$?\.Capabilities\.APIVersions`)
+// checked matches a check for an API version. Names that a template composes are not found. Other characters than those of API
+// versions would be part of a command that flux prints.
+var checked = lazy.Regexp("\\.Has[\\s(]+[\"`]([\\w./-]+)[\"`]|[\"`]([\\w./-]+)[\"`]\\s*\\|\\s*\\S*\\.Has\\b|\\bhas\\s+[\"`]([\\w./-]+)[\"`]\\s+\\S*\\.APIVersions\\b")
 
 // unserved returns the API versions that the templates of a chart and of its dependencies check for, and that the capabilities do not
 // contain, sorted.
@@ -89,7 +90,7 @@ func unserved(c *chart.Chart, values common.Values) []string {
 	for charts := []*chart.Chart{c}; len(charts) > 0; charts = charts[1:] {
 		for _, file := range charts[0].Templates {
 			for _, match := range checked().FindAllSubmatch(file.Data, -1) {
-				if version := string(match[1]) + string(match[2]); caps != nil && !caps.APIVersions.Has(version) {
+				if version := string(slices.Concat(match[1:]...)); caps != nil && !caps.APIVersions.Has(version) {
 					found[version] = true
 				}
 			}

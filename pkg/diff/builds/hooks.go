@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -16,7 +17,7 @@ func (d Pair) hooks(c *between, known scopes) []diff.Change {
 	before, after := d.hooksOf(d.Before), d.hooksOf(d.After)
 	add := func(side *repository.Rendering, o build.Object, note string, change func(ref controllers.VersionedID) diff.Change) {
 		found := known.note(side, change(known.ref(side, o)))
-		if found.Hook = events(o); found.Different() {
+		if found.Hook = strings.Join(charts.HookEvents(o.Unstructured), ","); found.Different() {
 			found.Notes = append(found.Notes, note+found.Hook)
 		}
 		changes = append(changes, found)
@@ -57,11 +58,6 @@ func (d Pair) hooksOf(r *repository.Rendering) []build.Object {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.Hooks.Objects), func(o build.Object) bool {
-		return !enabled("spec.test.enable") && !slices.ContainsFunc(strings.Split(events(o), ","), func(event string) bool { return !strings.HasPrefix(event, "test") })
+		return !enabled("spec.test.enable") && !slices.ContainsFunc(charts.HookEvents(o.Unstructured), func(event string) bool { return !strings.HasPrefix(event, "test") })
 	})
-}
-
-// events returns the events of a hook, separated by commas.
-func events(o build.Object) string {
-	return strings.ReplaceAll(o.GetAnnotations()["helm.sh/hook"], " ", "")
 }

@@ -3,7 +3,7 @@ package helmplan
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	semver "k8s.io/apimachinery/pkg/util/version"
@@ -130,14 +130,11 @@ func (o *releasePlan) hooks() {
 		return
 	}
 	for _, hook := range o.result.Hooks {
-		for _, event := range strings.Split(hook.GetAnnotations()["helm.sh/hook"], ",") {
-			if event = strings.TrimSpace(event); event == "pre-"+action || event == "post-"+action {
-				ref := controllers.VersionedID{ID: r.Identify(hook.Unstructured), Version: hook.GroupVersionKind().Version}
-				shown := hook.Alias()
-				ref.Name = shown.Name
-				r.Hooks = append(r.Hooks, ref)
-				break
-			}
+		if events := charts.HookEvents(hook.Unstructured); slices.Contains(events, "pre-"+action) || slices.Contains(events, "post-"+action) {
+			ref := controllers.VersionedID{ID: r.Identify(hook.Unstructured), Version: hook.GroupVersionKind().Version}
+			shown := hook.Alias()
+			ref.Name = shown.Name
+			r.Hooks = append(r.Hooks, ref)
 		}
 	}
 }

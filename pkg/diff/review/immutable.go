@@ -55,7 +55,7 @@ func immutable(c change) []string {
 	if !c.builds {
 		return marked(diff.DangerImmutable)(c)
 	}
-	if c.Action != diff.Changed || c.Hook != "" { // Helm deletes a hook before it creates it again
+	if c.Action != diff.Changed || c.Hook != "" { // Helm never updates a hook
 		return nil
 	}
 	fields := immutableFields[c.Object.Group+"/"+c.Object.Kind]

@@ -23,6 +23,8 @@ type Options struct {
 	repository.Options
 	// Warn is called once for each omission, and Note for each assumption. They may be nil.
 	Warn, Note func(text string)
+	// Ignore removes the fields that do not count as changes from results. It may be nil.
+	Ignore func(results []*diff.Result)
 	// All renders everything, including owners that cannot have changed.
 	All bool
 	// Locate calls read, which reads further files of the repository to find the files and lines of the changes. If Locate

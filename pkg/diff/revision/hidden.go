@@ -3,32 +3,37 @@ package revision
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// hidden returns why a HelmRelease may change although it renders to the same objects before and after a change of its chart or its
-// values, or "": a template may use the change only with values that are not available, or only if the cluster serves an API version.
-// API versions that are set are taken as complete.
+// hidden returns why a HelmRelease may change although only ignored fields of its objects do, or "": a template may use a change of
+// the chart or of the values only with values that are not available, or only if the cluster serves an API version. API versions
+// that are set are taken as complete.
 func hidden(w *walker, p pair, revision int, before, after *repository.Rendering) string {
-	if before == nil || after == nil || !same(before, after) {
+	if before == nil || after == nil {
 		return ""
 	}
+	var lacking []repository.Lack
 	for _, s := range w.sides(p) {
-		if lacking := s.Lacking(controllers.IDOf(s.object.Object)); len(lacking) > 0 {
-			return fmt.Sprintf("its chart or values change, and its values in %s are not available", lacking[0].Object)
-		}
+		lacking = append(lacking, s.Lacking(controllers.IDOf(s.object.Object))...)
 	}
 	served := slices.Concat(before.Unserved, after.Unserved)
 	slices.Sort(served)
-	if served = slices.Compact(served); len(served) == 0 || len(w.Charts.APIVersions) > 0 {
+	if served = slices.Compact(served); len(w.Charts.APIVersions) > 0 {
+		served = nil
+	}
+	switch {
+	case len(lacking)+len(served) == 0 || differ(w, before, after):
 		return ""
+	case len(lacking) > 0:
+		return fmt.Sprintf("the effect of the change depends on values in %s, which are not available", lacking[0].Object)
 	}
 	render := func(attempt repository.Attempt) func(*repository.Graph, *unstructured.Unstructured) (*repository.Rendering, bool) {
 		return func(g *repository.Graph, hr *unstructured.Unstructured) (*repository.Rendering, bool) {
@@ -40,11 +45,23 @@ func hidden(w *walker, p pair, revision int, before, after *repository.Rendering
 	is, isOK := render(repository.First)(w.graphs.Head, p.head)
 	if wasOK && isOK {
 		w.markUnstable(p, was, is, render(repository.Second))
-		if !builds.Compare([]builds.Pair{{Before: was, After: is}})[0].Different() {
+		if !differ(w, was, is) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("its chart or values change, and the chart checks for API versions that the cluster may serve: set --api-versions %s", strings.Join(served, ","))
+	return fmt.Sprintf("the effect of the change depends on API versions of the cluster: set those that it serves with --api-versions, such as %s", budget.List(served, budget.Directories))
+}
+
+// differ reports whether the objects or hooks of two renderings differ in fields that are not ignored.
+func differ(w *walker, before, after *repository.Rendering) bool {
+	if same(before, after) {
+		return false
+	}
+	results := builds.Compare([]builds.Pair{{Before: before, After: after}})
+	if w.Ignore != nil {
+		w.Ignore(results)
+	}
+	return results[0].Different()
 }
 
 // same reports whether two renderings have the same objects and hooks.

@@ -62,6 +62,10 @@ func (p *prediction) claims(o *owner) bool {
 func (p *prediction) change(o *owner, c diff.Change) {
 	e := Entry{Step: o.step, Object: c.Object.ID, By: &o.ref}
 	switch {
+	case c.Hook != "" && c.After == nil:
+		return // Helm no longer runs it
+	case c.Hook != "" && c.Different():
+		e.Action, e.Message = Created, "Helm hook: "+c.Hook
 	case c.Moved != nil && c.Action != diff.Skipped:
 		e = p.moved(o, c, e)
 	case c.Action == diff.Created:

@@ -176,7 +176,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	}
 	clusters.Warn(a.UI.Warning)
 	options := revision.Options{
-		Options: graph, Timeline: o.changes.Timeline,
+		Options: graph, Timeline: o.changes.Timeline, Ignore: o.changes.Ignore,
 		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },
 	}
 	if o.changes.Locates() {

@@ -61,11 +61,14 @@ func (o *Options) IgnoreFields(cmd *cobra.Command) {
 	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default: " + strings.Join(o.ignoreFields, ", ") + ")"
 }
 
+// Ignore removes the fields of --ignore-field from the changes.
+func (o *Options) Ignore(results []*diff.Result) { review.Ignore(results, o.ignoreFields) }
+
 // Print reviews the changes and prints them.
 func (o *Options) Print(a *app.App, results []*diff.Result) error {
 	diff.ConcealAll(results)
 	review.Apply(results, o.allow)
-	review.Ignore(results, o.ignoreFields)
+	o.Ignore(results)
 	if s := render.Sum(results); s.IgnoredFields > 0 {
 		a.UI.Action("ignored fields: %d; objects without other changes: %d (see --ignore-field)", s.IgnoredFields, s.Ignored)
 	}
