@@ -1,11 +1,13 @@
 package script_test
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -34,7 +36,7 @@ type backgroundKey struct{}
 // newBackground records the names of a script's variables; their values are read
 // when a job starts.
 func newBackground(env *testscript.Env) {
-	b := &background{variables: []string{"CI", "CLOCK", "COLUMNS", "FLUXCD_PLUGIN_CATALOG", "NO_COLOR", "TERM"}, jobs: map[string]*job{}}
+	b := &background{variables: []string{"CI", "CLOCK", "COLUMNS", "FLUXCD_PLUGIN_CATALOG", "NO_COLOR", "SSL_CERT_FILE", "TERM"}, jobs: map[string]*job{}}
 	for _, v := range env.Vars {
 		name, _, _ := strings.Cut(v, "=")
 		b.variables = append(b.variables, name)
@@ -103,6 +105,23 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("%s has no match of %s after %s:\n%s", args[0], pattern, testlimit.Wait, data)
 			}
 		}
+	}
+}
+
+// expires runs a command whose --timeout passes as soon as stderr has a match of the pattern, so that the result does
+// not depend on the speed of the machine: expires CODE PATTERN COMMAND ARG…
+func expires(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: expires CODE PATTERN COMMAND ARG…")
+	}
+	const name = "expires"
+	begin(ts, false, append([]string{name}, args[2:]...))
+	waits(ts, false, []string{name + ".err", args[1]})
+	ts.Check(jobOf(ts, name).cmd.Process.Signal(syscall.SIGUSR1))
+	ends(ts, false, []string{name, args[0]})
+	for file, to := range map[string]io.Writer{name + ".out": ts.Stdout(), name + ".err": ts.Stderr()} {
+		_, err := io.WriteString(to, ts.ReadFile(file))
+		ts.Check(err)
 	}
 }
 

@@ -25,7 +25,7 @@ type cloudHolder struct {
 //	cloud as IDENTITY        sets the environment
 //	cloud fault [FAULT]      changes the behavior
 //	cloud requests FILE      writes the requests since the last time to FILE, each once
-//	cloud asked              waits for a request for credentials
+//	cloud asked              waits for a request for credentials since the last cloud as or cloud fault
 //	cloud masked [FILE…]     fails if a credential is in stdout, stderr or a file
 func useCloud(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -37,6 +37,12 @@ func useCloud(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		h.Cloud = cloud
 		ts.Defer(cloud.Close)
+	}
+	if args[0] == "as" || args[0] == "fault" {
+		select {
+		case <-h.Asked(): // of an earlier command
+		default:
+		}
 	}
 	switch {
 	case args[0] == "as" && len(args) == 2:

@@ -172,11 +172,11 @@ func packed(name string, program []byte, format string) ([]byte, error) {
 	return program, nil
 }
 
-// signalJob sends a signal to a program in the background: signal NAME INT|TERM|HUP
+// signalJob sends a signal to a program in the background: signal NAME INT|TERM|HUP|USR1
 func signalJob(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
+	signals := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "USR1": syscall.SIGUSR1}
 	if neg || len(args) != 2 || signals[args[1]] == nil {
-		ts.Fatalf("usage: signal NAME INT|TERM|HUP")
+		ts.Fatalf("usage: signal NAME INT|TERM|HUP|USR1")
 	}
 	ts.Check(jobOf(ts, args[0]).cmd.Process.Signal(signals[args[1]]))
 }

@@ -157,7 +157,7 @@ func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial b
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
 			"terminal": beginOnTerminal, "dashboard": beginDashboard, "views": views, "shows": shows, "reads": reads, "lacks": lacks, "written": written, "resize": resizeTerminal, "types": typeKeys,
-			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
+			"begin": begin, "waits": waits, "expires": expires, "interrupt": interrupt, "ends": ends,
 			"cut": cutLine, "restore": restoreLine,
 			"line":     func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },
 			"record":   func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },

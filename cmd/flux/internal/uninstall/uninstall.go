@@ -100,7 +100,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		for _, o := range remaining.Objects {
 			a.UI.Failure("%s", o)
 		}
-		a.UI.Failure("timed out after %s waiting for deletions", a.Global.Timeout)
+		a.UI.Failure("%s waiting for deletions", &clierr.TimeoutError{After: a.Global.Timeout})
 		err = clierr.ErrReported
 	}
 	if err == nil {

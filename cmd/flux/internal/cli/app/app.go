@@ -67,6 +67,8 @@ type App struct {
 	program *redact.Writer
 	// Helpers runs the helper processes.
 	Helpers *helper.Pool
+	// Deadline returns the context of WithTimeout, as context.WithTimeoutCause does.
+	Deadline func(ctx context.Context, timeout time.Duration, cause error) (context.Context, context.CancelFunc)
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
 	// CompletionTimeout bounds a completion, because the shell is blocked until it ends.
@@ -96,7 +98,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 func Fork(a *App, context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
 	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
 	fork.LookupEnv, fork.Environ, fork.LimitMemory, fork.SaveMemory = a.LookupEnv, a.Environ, a.LimitMemory, a.SaveMemory
-	fork.Build, fork.DiagnosisTimeout, fork.CompletionTimeout = a.Build, a.DiagnosisTimeout, a.CompletionTimeout
+	fork.Build, fork.Deadline, fork.DiagnosisTimeout, fork.CompletionTimeout = a.Build, a.Deadline, a.DiagnosisTimeout, a.CompletionTimeout
 	fork.Context, fork.Merge = context, merge
 	return fork
 }
@@ -115,7 +117,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 	}
 	masked := secrets.NewWriter(err)
 	a := &App{
-		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, CompletionTimeout: completionTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
+		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, Deadline: context.WithTimeoutCause, DiagnosisTimeout: diagnosisTimeout, CompletionTimeout: completionTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
 		operation: &atomic.Pointer[context.Context]{}, unreachable: &sync.Map{},
 	}
 	a.UI.Mask(secrets.Text)
@@ -218,7 +220,7 @@ func (a *App) Connect(cmd *cobra.Command) (*kube.Client, string, error) {
 // WithTimeout returns a context that --timeout bounds. Commands that run until
 // they are interrupted do not use it.
 func (a *App) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.Global.Timeout, &clierr.TimeoutError{After: a.Global.Timeout})
+	ctx, cancel := a.Deadline(ctx, a.Global.Timeout, &clierr.TimeoutError{After: a.Global.Timeout})
 	a.operation.Store(&ctx)
 	return ctx, cancel
 }

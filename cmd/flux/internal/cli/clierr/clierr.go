@@ -72,7 +72,19 @@ func Worse(a, b error) error {
 // TimeoutError is the cause of a context that exceeded --timeout.
 type TimeoutError struct{ After time.Duration }
 
-func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %s", e.After) }
+func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %s", brief(e.After)) }
+
+// brief formats a duration without trailing zero units.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
 
 // Is reports whether target is context.DeadlineExceeded, so that callers handle
 // both alike.

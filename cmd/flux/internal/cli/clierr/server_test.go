@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // raw is a server that answers each connection with a text, or not at all.
@@ -54,7 +55,11 @@ func TestExplainServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &clierr.TimeoutError{After: time.Second})
+			timeout := testlimit.Wait
+			if name == "no response" {
+				timeout = time.Second
+			}
+			ctx, cancel := context.WithTimeoutCause(t.Context(), timeout, &clierr.TimeoutError{After: timeout})
 			defer cancel()
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, test.address+"/apis/kustomize.toolkit.fluxcd.io/v1", http.NoBody)
 			if err != nil {

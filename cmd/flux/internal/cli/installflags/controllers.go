@@ -23,7 +23,7 @@ func ReportNotReady(a *app.App, e *rollout.NotReadyError, ways ...string) error 
 		a.UI.Failure("%s: deployment not ready: %s", p.Name, told[i])
 	}
 	if errors.Is(e, context.DeadlineExceeded) {
-		a.UI.Failure("timed out after %s waiting for the controllers to become ready", a.Global.Timeout)
+		a.UI.Failure("%s waiting for the controllers to become ready", &clierr.TimeoutError{After: a.Global.Timeout})
 	}
 	report.PrintCauses(a, diagnose.NotReady(e), told, ways)
 	return clierr.ErrReported

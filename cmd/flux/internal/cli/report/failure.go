@@ -179,19 +179,7 @@ func whose(c diagnose.Cause, failed int) string {
 
 // TimedOut returns the message for a wait that has exceeded its time limit.
 func TimedOut(timeout time.Duration, t controllers.ID, become, state string) string {
-	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(timeout), t, become, state)
-}
-
-// brief formats a duration without trailing zero units.
-func brief(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return fmt.Sprintf("%s waiting for %s to %s: %s", &clierr.TimeoutError{After: timeout}, t, become, state)
 }
 
 // Diagnoser returns the Diagnoser for the cluster.
