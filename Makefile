@@ -15,7 +15,7 @@ GO      ?= go
 PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 # Tests start programs that are not part of the key of the test cache. tools/stress sets TESTFLAGS. Without symbols, the
 # programs of tests are linked faster. make verify runs vet.
-GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 40m -p $(PARALLEL) -parallel $(PARALLEL)
+GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 80m -p $(PARALLEL) -parallel $(PARALLEL)
 # The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests. The packages
 # that take longest start first.
 TESTED  := ./cmd/flux/script ./test/faults ./test/hostile ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \

@@ -138,7 +138,9 @@ func (r *Rendering) copied(owner *unstructured.Unstructured) *Rendering {
 			(*objects)[i].Unstructured = o.DeepCopy()
 		}
 	}
-	return &Rendering{Owner: owner, Build: &result, Hooks: hooks, Unserved: r.Unserved, Namespace: r.Namespace}
+	c := *r
+	c.Owner, c.Build, c.Hooks = owner, &result, hooks
+	return &c
 }
 
 // reader reads for a rendering, and records the reads.

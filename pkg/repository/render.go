@@ -139,6 +139,17 @@ func (g *Graph) lookup(n *node) build.Lookup {
 	})
 }
 
+// MissingValues returns the first ConfigMap or Secret with values of a HelmRelease that is not available, optional or not, and
+// whether there is one.
+func MissingValues(g *Graph, hr *unstructured.Unstructured) (controllers.ID, bool) {
+	for _, object := range build.DataReferences(hr) {
+		if _, err := g.Data(g.ctx, object); err != nil {
+			return object, true
+		}
+	}
+	return controllers.ID{}, false
+}
+
 // Data returns the data of a ConfigMap or Secret.
 func (g *Graph) Data(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 	_, err := g.Object(object)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 	"github.com/fluxkit/flux/test/support/testgit"
 	"github.com/fluxkit/flux/test/support/testproxy"
 )
@@ -39,12 +40,18 @@ func overSSH(t *testing.T, s *server, fault func(testgit.Point) testgit.Fault) R
 	return Repository{URL: front.URL + "/fleet.git", Auth: SSH("git", keys, front.HostKey)}
 }
 
-// soon ends a context after the time in which a fault is reached.
-func soon(t *testing.T) context.Context {
+// afterStall returns a context that expires two seconds after the call of stalled.
+func afterStall(t *testing.T) (ctx context.Context, stalled func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("timed out after 2s"))
-	t.Cleanup(cancel)
-	return ctx
+	caused, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	deadline := fakeapi.NewDeadline(caused)
+	return deadline, func() {
+		time.AfterFunc(2*time.Second, func() {
+			cancel(errors.New("timed out after 2s"))
+			deadline.Expire()
+		})
+	}
 }
 
 // openAndPush clones the branch and pushes a commit.
@@ -97,16 +104,17 @@ func TestSSHFaults(t *testing.T) {
 				t.Parallel()
 				s := newServer(t)
 				s.commitElsewhere(t, "main", "one.yaml", strings.Repeat("1\n", 10000))
+				ctx, stalled := t.Context(), func() {}
+				if fault == testgit.Stall {
+					ctx, stalled = afterStall(t)
+				}
 				remote := overSSH(t, s, func(p testgit.Point) testgit.Fault {
 					if p == point {
+						stalled()
 						return fault
 					}
 					return testgit.None
 				})
-				ctx := t.Context()
-				if fault == testgit.Stall {
-					ctx = soon(t)
-				}
 				fails(t, s, openAndPush(ctx, t, remote), want, want != notGit)
 			})
 		}
@@ -185,17 +193,18 @@ func TestHTTPFaults(t *testing.T) {
 				t.Parallel()
 				s := newServer(t)
 				s.commitElsewhere(t, "main", "one.yaml", "1\n")
+				ctx, stalled := t.Context(), func() {}
+				if how == "stalls" {
+					ctx, stalled = afterStall(t)
+				}
 				remote := behind(t, s, func(w http.ResponseWriter, r *http.Request) bool {
 					if !strings.HasSuffix(r.URL.RequestURI(), at) {
 						return false
 					}
+					stalled()
 					faults[how](w, r)
 					return true
 				})
-				ctx := t.Context()
-				if how == "stalls" {
-					ctx = soon(t)
-				}
 				permanent, isPermanent := strings.CutPrefix(want, "-")
 				fails(t, s, openAndPush(ctx, t, remote), permanent, !isPermanent)
 			})

@@ -262,7 +262,7 @@ func completeCatalog(a *app.App) cobra.CompletionFunc {
 		if err != nil || len(given) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.BriefTimeout)
 		defer cancel()
 		index, err := catalog.Index(ctx)
 		if err != nil {

@@ -215,7 +215,7 @@ func setVariable(env []string, name, value string) []string {
 // AddCommands adds the plugins to the root command, for help, completion and
 // suggestions.
 func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
-	ctx, cancel := context.WithTimeout(ctx, a.CompletionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, a.BriefTimeout)
 	defer cancel()
 	plugins, _ := installed(a).All(ctx)
 	if len(plugins) == 0 {
@@ -250,7 +250,7 @@ func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []strin
 	answer := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveError)
 	if filepath.Dir(line.plugin.Path) == pluginDirectory(a) {
 		if env, err := pluginEnvironment(a, root, line); err == nil {
-			ctx, cancel := context.WithTimeout(ctx, a.CompletionTimeout)
+			ctx, cancel := context.WithTimeout(ctx, a.BriefTimeout)
 			defer cancel()
 			after := append(slices.Clone(line.after), args[len(args)-1])
 			if text, ok := plugin.Complete(ctx, line.plugin.Path, args[0], after, env); ok {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
@@ -17,9 +16,6 @@ import (
 )
 
 const (
-	// hintTimeout bounds the requests for one hint, because the command has
-	// already failed.
-	hintTimeout = 2 * time.Second
 	// hintsMax is the maximum number of hints of one command.
 	hintsMax = 5
 	// namespacesMax is the maximum number of namespaces in a hint.
@@ -38,7 +34,7 @@ func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) str
 		if err != nil {
 			return ""
 		}
-		ctx, cancel := context.WithTimeout(ctx, hintTimeout)
+		ctx, cancel := context.WithTimeout(ctx, a.BriefTimeout)
 		defer cancel()
 		if e.Target.Namespace != "" {
 			if hint := namespaceHint(namespacesWith(ctx, client, e)); hint != "" {

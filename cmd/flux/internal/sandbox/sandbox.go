@@ -53,7 +53,7 @@ func completeSandbox(a *app.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.BriefTimeout)
 		defer cancel()
 		words := slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{prefix})
 		out, err := exec.CommandContext(ctx, program, words...).Output()

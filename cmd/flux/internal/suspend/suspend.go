@@ -4,7 +4,6 @@ package suspend
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -124,13 +123,10 @@ func orNull(text string) any {
 	return text
 }
 
-// userTime is the timeout of the request for the user name.
-const userTime = 2 * time.Second
-
 // requestUser requests the user name and returns a function that ends the request. If the server does not
 // respond in time or does not support the request, the name of the kubeconfig user is used.
 func (o *options) requestUser(ctx context.Context, act *kinds.Act) (end func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, userTime)
+	ctx, cancel := context.WithTimeout(ctx, act.App.BriefTimeout)
 	var name string
 	done := make(chan struct{})
 	go func() {

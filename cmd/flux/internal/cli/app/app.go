@@ -71,8 +71,8 @@ type App struct {
 	Deadline func(ctx context.Context, timeout time.Duration, cause error) (context.Context, context.CancelFunc)
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
-	// CompletionTimeout bounds a completion, because the shell is blocked until it ends.
-	CompletionTimeout time.Duration
+	// BriefTimeout bounds requests for completions, hints and the name of the user: users do not wait longer for these.
+	BriefTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
 	Suggest func(*objref.NotFoundError) string
 	// Context is the kubeconfig context of a Fork, "" for the one that the flags select.
@@ -98,7 +98,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 func Fork(a *App, context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
 	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
 	fork.LookupEnv, fork.Environ, fork.LimitMemory, fork.SaveMemory = a.LookupEnv, a.Environ, a.LimitMemory, a.SaveMemory
-	fork.Build, fork.Deadline, fork.DiagnosisTimeout, fork.CompletionTimeout = a.Build, a.Deadline, a.DiagnosisTimeout, a.CompletionTimeout
+	fork.Build, fork.Deadline, fork.DiagnosisTimeout, fork.BriefTimeout = a.Build, a.Deadline, a.DiagnosisTimeout, a.BriefTimeout
 	fork.Context, fork.Merge = context, merge
 	return fork
 }
@@ -117,7 +117,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 	}
 	masked := secrets.NewWriter(err)
 	a := &App{
-		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, Deadline: context.WithTimeoutCause, DiagnosisTimeout: diagnosisTimeout, CompletionTimeout: completionTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
+		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, Deadline: context.WithTimeoutCause, DiagnosisTimeout: diagnosisTimeout, BriefTimeout: briefTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
 		operation: &atomic.Pointer[context.Context]{}, unreachable: &sync.Map{},
 	}
 	a.UI.Mask(secrets.Text)

@@ -27,8 +27,8 @@ func (a *App) NameTimeout(message string) string {
 // diagnosisTimeout is the default of App.DiagnosisTimeout.
 const diagnosisTimeout = 10 * time.Second
 
-// completionTimeout is the default of App.CompletionTimeout.
-const completionTimeout = 1500 * time.Millisecond
+// briefTimeout is the default of App.BriefTimeout.
+const briefTimeout = 2 * time.Second
 
 // Hint returns the remedy for an error, if the remedy depends on the cluster or the kind catalog,
 // else "".

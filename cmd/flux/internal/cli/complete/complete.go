@@ -33,7 +33,7 @@ func Namespaces(a *app.App) cobra.CompletionFunc {
 // runs.
 func FromCluster(a *app.App, list func(context.Context, *cobra.Command, *kube.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.BriefTimeout)
 		defer cancel()
 		result := make(chan []string, 1)
 		// An exec credential plugin of the kubeconfig ignores the context, so that

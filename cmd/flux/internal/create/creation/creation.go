@@ -159,7 +159,7 @@ func (c *Creation) WarnSecretLeftOut(flags []string) {
 // lists only kinds that match the prefix.
 func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), a.BriefTimeout)
 		defer cancel()
 		client, err := a.Client()
 		if err != nil {

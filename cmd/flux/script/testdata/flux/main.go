@@ -28,7 +28,7 @@ func main() {
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
 	a.LookupEnv, a.Environ = os.LookupEnv, os.Environ
 	// Results must not depend on the speed of the machine.
-	a.Deadline, a.DiagnosisTimeout, a.CompletionTimeout = deadline, time.Minute, time.Minute
+	a.Deadline, a.DiagnosisTimeout, a.BriefTimeout = deadline, time.Minute, time.Minute
 	code := root.Run(ctx, a, os.Args[1:])
 	stop()
 	os.Exit(code)
