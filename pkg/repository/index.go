@@ -40,8 +40,6 @@ type Rendering struct {
 	Hooks build.Result
 	// Unserved lists the API versions that the templates of a HelmRelease check for, and that the capabilities do not contain.
 	Unserved []string
-	// Looked identifies what the templates of a HelmRelease have read, if they looked up objects of the cluster, or is "".
-	Looked string
 	// Namespace is the default namespace of the objects, as in charts.
 	Namespace string
 }

@@ -138,9 +138,7 @@ func (r *Rendering) copied(owner *unstructured.Unstructured) *Rendering {
 			(*objects)[i].Unstructured = o.DeepCopy()
 		}
 	}
-	c := *r
-	c.Owner, c.Build, c.Hooks = owner, &result, hooks
-	return &c
+	return &Rendering{Owner: owner, Build: &result, Hooks: hooks, Unserved: r.Unserved, Namespace: r.Namespace}
 }
 
 // reader reads for a rendering, and records the reads.

@@ -49,7 +49,7 @@ func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Att
 		}
 		built := result.Result
 		built.Objects = append(result.CRDs, built.Objects...)
-		return &Rendering{Owner: hr, Build: &built, Hooks: build.Result{Objects: result.Hooks}, Unserved: result.Unserved, Looked: result.Looked, Namespace: result.Namespace}, nil
+		return &Rendering{Owner: hr, Build: &built, Hooks: build.Result{Objects: result.Hooks}, Unserved: result.Unserved, Namespace: result.Namespace}, nil
 	})
 	if err == nil && g.Rendered != nil {
 		g.Rendered(rendered.Build)

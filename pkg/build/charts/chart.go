@@ -104,9 +104,6 @@ type Rendered struct {
 	Varies bool `json:"varies,omitempty"`
 	// Unserved lists the API versions that templates check for, and that the capabilities do not contain.
 	Unserved []string `json:"unserved,omitempty"`
-	// Looked identifies the templates, values and files of a rendering in which a template looked up an object without a finder.
-	// It is "" if no template did.
-	Looked string `json:"looked,omitempty"`
 }
 
 // VersionMetadata returns the part of the digest of an artifact (algorithm:hex, optionally after a

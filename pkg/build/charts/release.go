@@ -81,9 +81,8 @@ type Result struct {
 	Target
 	// Chart and Version are the name and version of the rendered chart.
 	Chart, Version string
-	// Unserved and Looked are as in Rendered.
+	// Unserved is as in Rendered.
 	Unserved []string
-	Looked   string
 	// Values holds the values of the release without the default values of the chart.
 	Values map[string]any
 }
@@ -245,7 +244,7 @@ func (b *helmBuild) run() (*Result, error) {
 	if err != nil {
 		return nil, build.WithoutValues(err, b.secrets)
 	}
-	result.SecretValues, result.Chart, result.Version, result.Unserved, result.Looked = b.secrets, rendered.Chart, rendered.Version, rendered.Unserved, rendered.Looked
+	result.SecretValues, result.Chart, result.Version, result.Unserved = b.secrets, rendered.Chart, rendered.Version, rendered.Unserved
 	return result, result.take(b.ctx, &build.Bounds{Budget: budget.New(budget.Default()), Kustomizer: o.Kustomizer}, b.hr, &spec, rendered, o.Revision)
 }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -48,8 +49,8 @@ type Renderer struct {
 
 // Render implements charts.Renderer.
 func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.Rendered, error) {
-	note := &notes{}
-	ctx = context.WithValue(ctx, notesKey{}, note)
+	varies := &atomic.Bool{}
+	ctx = context.WithValue(ctx, variesKey{}, varies)
 	c, err := r.load(ctx, release.Chart)
 	if err != nil {
 		return nil, err
@@ -73,11 +74,8 @@ func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.
 	if err != nil {
 		return nil, err
 	}
-	rendered.Varies, rendered.Unserved = note.varies.Load(), unserved(c, values)
-	if note.looked.Load() {
-		rendered.Looked, err = readable(c, values)
-	}
-	return rendered, err
+	rendered.Varies, rendered.Unserved = varies.Load(), unserved(c, values)
+	return rendered, nil
 }
 
 // checked matches a check for an API version. Names that a template composes are not found. Other characters than those of API

@@ -1,11 +1,7 @@
 package helm
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,52 +9,16 @@ import (
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
-	"helm.sh/helm/v4/pkg/chart/common"
-	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// notesKey is the key of the notes of a rendering.
-type notesKey struct{}
-
-// notes records whether a rendering may differ at another time, and whether a template looked up an object without a finder.
-type notes struct{ varies, looked atomic.Bool }
+// variesKey is the key of an atomic.Bool that is set if a rendering may differ at another time.
+type variesKey struct{}
 
 // vary records that the rendering may differ at another time.
 func vary(ctx context.Context) {
-	if note, ok := ctx.Value(notesKey{}).(*notes); ok {
-		note.varies.Store(true)
+	if varies, ok := ctx.Value(variesKey{}).(*atomic.Bool); ok {
+		varies.Store(true)
 	}
-}
-
-// lookup is the lookup function of templates without a finder. It finds nothing, as in "helm template".
-func (n *notes) lookup(_, _, _, _ string) (map[string]any, error) {
-	n.looked.Store(true)
-	return map[string]any{}, nil
-}
-
-// readable returns a digest of the values and templates of a chart and of its dependencies, and of their other files if a template
-// or a value contains .Files.
-func readable(c *chart.Chart, values common.Values) (string, error) {
-	charts := []*chart.Chart{c}
-	for i := 0; i < len(charts); i++ {
-		charts = append(charts, charts[i].Dependencies()...)
-	}
-	content := []any{values["Values"]}
-	for _, c := range charts {
-		for _, f := range c.Templates {
-			content = append(content, f.Name, string(f.Data))
-		}
-	}
-	text, err := json.Marshal(content)
-	if err == nil && bytes.Contains(text, []byte(".Files")) {
-		for _, c := range charts {
-			for _, f := range c.Files {
-				content = append(content, f.Name, f.Data)
-			}
-		}
-		text, err = json.Marshal(content)
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
 // varying lists the template functions whose results depend on the time, the time zone or random numbers, or are secret.
@@ -77,9 +37,6 @@ func observed(ctx context.Context, reverse bool) template.FuncMap {
 		if slices.Contains(varying, name) {
 			functions[name] = noting(function, func() { vary(ctx) })
 		}
-	}
-	if note, ok := ctx.Value(notesKey{}).(*notes); ok {
-		functions["lookup"] = note.lookup
 	}
 	functions["keys"] = func(all ...map[string]any) []string {
 		keys := []string{}

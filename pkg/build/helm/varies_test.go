@@ -68,59 +68,6 @@ func TestVaries(t *testing.T) {
 	}
 }
 
-// TestLooked changes charts whose templates look up objects. Two renderings are identified by the same digest only if no template
-// can read the change.
-func TestLooked(t *testing.T) {
-	t.Parallel()
-	const lookup = "{{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}"
-	files := func(template string) map[string][]byte {
-		return map[string][]byte{
-			"web/Chart.yaml":                     []byte("apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: db, version: 1.0.0}]\n"),
-			"web/README.md":                      []byte("text"),
-			"web/templates/a.yaml":               []byte("# " + template),
-			"web/charts/db/Chart.yaml":           []byte("apiVersion: v2\nname: db\nversion: 1.0.0\n"),
-			"web/charts/db/templates/_names.tpl": []byte("{{ define \"name\" }}db{{ end }}"),
-		}
-	}
-	looked := func(files map[string][]byte, value string) string {
-		rendered, err := (&Renderer{}).Render(context.Background(), charts.Release{
-			Name: "web", Namespace: "apps", Values: map[string]any{"a": value}, Chart: charts.Chart{Folder: "web", Files: files},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rendered.Looked
-	}
-	for template, want := range map[string]bool{
-		lookup: true, "{{ tpl `" + lookup + "` . }}": true,
-		"lookup": false, "{{/* lookup */}}": false, "{{ if false }}" + lookup + "{{ end }}": false,
-	} {
-		if got := looked(files(template), "x"); (got != "") != want {
-			t.Errorf("%s: %q", template, got)
-		}
-	}
-	for name, test := range map[string]struct {
-		template, file string
-		same           bool
-	}{
-		"a template":                 {lookup, "web/templates/a.yaml", false},
-		"a new template":             {lookup, "web/templates/b.yaml", false},
-		"a template of a dependency": {lookup, "web/charts/db/templates/_names.tpl", false},
-		"a file that is not read":    {lookup, "web/README.md", true},
-		"a file":                     {lookup + "{{ .Files.Get `README.md` }}", "web/README.md", false},
-		"a file of a dependency":     {lookup + "{{ .Files.Get `README.md` }}", "web/charts/db/README.md", false},
-	} {
-		before, after := files(test.template), files(test.template)
-		after[test.file] = []byte(string(after[test.file]) + "\n# more")
-		if was, is := looked(before, "x"), looked(after, "x"); was == "" || (was == is) != test.same {
-			t.Errorf("%s: %q, then %q", name, was, is)
-		}
-	}
-	if was, is := looked(files(lookup), "x"), looked(files(lookup), "y"); was == is {
-		t.Errorf("a value: %q", was)
-	}
-}
-
 // render renders a chart with a template in a comment.
 func render(t *testing.T, template string, reverse bool) (*charts.Rendered, error) {
 	t.Helper()

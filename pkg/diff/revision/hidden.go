@@ -14,8 +14,8 @@ import (
 )
 
 // hidden returns why a HelmRelease may change although only ignored fields of its objects do, or "": a template may use a change of
-// the chart or of the values only with values that are not available, with an object of the cluster that it looks up, or if the
-// cluster serves an API version. API versions that are set are taken as complete.
+// the chart or of the values only with values that are not available, or only if the cluster serves an API version. API versions
+// that are set are taken as complete.
 func hidden(w *walker, p pair, revision int, before, after *repository.Rendering) string {
 	if before == nil || after == nil {
 		return ""
@@ -26,19 +26,16 @@ func hidden(w *walker, p pair, revision int, before, after *repository.Rendering
 			missing = append(missing, object)
 		}
 	}
-	looked := before.Looked != after.Looked
 	served := slices.Concat(before.Unserved, after.Unserved)
 	slices.Sort(served)
 	if served = slices.Compact(served); len(w.Charts.APIVersions) > 0 {
 		served = nil
 	}
 	switch {
-	case len(missing)+len(served) == 0 && !looked || differ(w, before, after):
+	case len(missing)+len(served) == 0 || differ(w, before, after):
 		return ""
 	case len(missing) > 0:
 		return fmt.Sprintf("the effect of the change depends on values in %s, which are not available", missing[0])
-	case looked:
-		return "the effect of the change depends on objects of the cluster that the templates look up"
 	}
 	render := func(attempt repository.Attempt) func(*repository.Graph, *unstructured.Unstructured) (*repository.Rendering, bool) {
 		return func(g *repository.Graph, hr *unstructured.Unstructured) (*repository.Rendering, bool) {
