@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 const pods = "/api/v1/namespaces/web/pods"
@@ -94,7 +95,7 @@ func TestWaitDeletedReturnsRemaining(t *testing.T) {
 	s := fakeapi.New(t)
 	s.Put(pods, pod("b"))
 	s.Put(pods, pod("a"))
-	ctx := fakeapi.NewDeadline(t.Context())
+	ctx := testlimit.NewDeadline(t.Context(), context.DeadlineExceeded)
 	s.OnWatch(pods, ctx.Expire)
 	left, err := s.Client.WaitDeleted(ctx, podResource(), kube.Selection{Namespace: "web"}, everything)
 	if !errors.Is(err, context.DeadlineExceeded) {

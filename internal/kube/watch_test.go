@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 var errEnough = errors.New("seen enough")
@@ -144,9 +145,9 @@ func TestWatchBound(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Serve(pods)
-	var deadline *fakeapi.Deadline
+	var deadline *testlimit.Deadline
 	bound := func(ctx context.Context) (context.Context, context.CancelFunc) {
-		deadline = fakeapi.NewDeadline(ctx)
+		deadline = testlimit.NewDeadline(ctx, context.DeadlineExceeded)
 		return deadline, func() {}
 	}
 	s.OnWatch(pods, func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 const kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/apps/kustomizations"
@@ -98,7 +99,7 @@ func TestWaitDeletedIsNotReached(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(kustomizations, object("1", "finalizers.fluxcd.io"))
-	ctx := fakeapi.NewDeadline(t.Context())
+	ctx := testlimit.NewDeadline(t.Context(), context.DeadlineExceeded)
 	s.OnWatch(kustomizations, func() {
 		s.Put(kustomizations, object("1", "finalizers.fluxcd.io", "other"))
 		ctx.Expire()
@@ -214,7 +215,7 @@ func TestReplacedRequest(t *testing.T) {
 			s := fakeapi.New(t)
 			s.Put(kustomizations, test.before)
 			before := state(t, s)
-			ctx := fakeapi.NewDeadline(t.Context())
+			ctx := testlimit.NewDeadline(t.Context(), context.DeadlineExceeded)
 			s.OnWatch(kustomizations, func() {
 				s.Put(kustomizations, test.next)
 				if !test.reached {

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/test/support/fakeapi"
 	"github.com/fluxkit/flux/test/support/testflux"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 func TestSystemNamespaces(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRemaining(t *testing.T) {
 	held := testflux.CRD("GitRepository", testflux.Labels(), "v1", "v1")
 	held["metadata"].(map[string]any)["finalizers"] = []any{"customresourcecleanup.apiextensions.k8s.io"}
 	s.Put(testflux.CRDPath, held)
-	ctx := fakeapi.NewDeadline(t.Context())
+	ctx := testlimit.NewDeadline(t.Context(), context.DeadlineExceeded)
 	s.OnWatch(testflux.CRDPath, ctx.Expire)
 	plan, err := NewPlan(t.Context(), s.Client, "flux-system", false)
 	if err != nil {

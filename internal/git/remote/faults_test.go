@@ -19,8 +19,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
-	"github.com/fluxkit/flux/test/support/fakeapi"
 	"github.com/fluxkit/flux/test/support/testgit"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
@@ -43,15 +43,8 @@ func overSSH(t *testing.T, s *server, fault func(testgit.Point) testgit.Fault) R
 // afterStall returns a context that expires two seconds after the call of stalled.
 func afterStall(t *testing.T) (ctx context.Context, stalled func()) {
 	t.Helper()
-	caused, cancel := context.WithCancelCause(t.Context())
-	t.Cleanup(func() { cancel(nil) })
-	deadline := fakeapi.NewDeadline(caused)
-	return deadline, func() {
-		time.AfterFunc(2*time.Second, func() {
-			cancel(errors.New("timed out after 2s"))
-			deadline.Expire()
-		})
-	}
+	deadline := testlimit.NewDeadline(t.Context(), errors.New("timed out after 2s"))
+	return deadline, func() { time.AfterFunc(2*time.Second, deadline.Expire) }
 }
 
 // openAndPush clones the branch and pushes a commit.
@@ -172,11 +165,8 @@ func TestHTTPFaults(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		},
-		"stalls": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is noticed after the body only
-			<-r.Context().Done()
-		},
-		"page": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\nWelcome</html>") },
+		"stalls": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"page":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\nWelcome</html>") },
 	}
 	for at, wants := range map[string]map[string]string{
 		"/info/refs?service=git-upload-pack":  {"503": "the server failed: 503 Service Unavailable", "429": "the server failed: 429 Too Many Requests", "dropped": closed, "cut": closed, "stalls": "timed out after 2s", "page": "-the response is not from a Git server"},
@@ -201,7 +191,10 @@ func TestHTTPFaults(t *testing.T) {
 					if !strings.HasSuffix(r.URL.RequestURI(), at) {
 						return false
 					}
-					stalled()
+					if how == "stalls" {
+						_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is noticed after the body only
+						stalled()
+					}
 					faults[how](w, r)
 					return true
 				})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 const (
@@ -180,7 +181,7 @@ func TestTimeoutReportsTheCause(t *testing.T) {
 		"metadata": map[string]any{"name": "e", "namespace": "web"}, "type": "Warning", "reason": "FailedMount", "lastTimestamp": "2026-11-01T10:00:00Z",
 		"message": `secret "keys" not found`, "involvedObject": map[string]any{"kind": "Pod", "namespace": "web", "name": "a-new-x"},
 	})
-	ctx := fakeapi.NewDeadline(t.Context())
+	ctx := testlimit.NewDeadline(t.Context(), context.DeadlineExceeded)
 	s.OnWatch(podsPath, ctx.Expire)
 	err := (&Waiter{Client: s.Client, Namespace: "web", Names: []string{"a"}}).Wait(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {

@@ -1,4 +1,4 @@
-// Package testlimit defines the upper bound of all waits in tests.
+// Package testlimit defines the upper bound of all waits in tests, and deadlines that tests control.
 package testlimit
 
 import "time"

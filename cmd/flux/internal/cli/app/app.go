@@ -67,11 +67,11 @@ type App struct {
 	program *redact.Writer
 	// Helpers runs the helper processes.
 	Helpers *helper.Pool
-	// Deadline returns the context of WithTimeout, as context.WithTimeoutCause does.
+	// Deadline creates the context of WithTimeout. The default is context.WithTimeoutCause.
 	Deadline func(ctx context.Context, timeout time.Duration, cause error) (context.Context, context.CancelFunc)
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
-	// BriefTimeout bounds requests for completions, hints and the name of the user: users do not wait longer for these.
+	// BriefTimeout bounds the requests for completions, hints and the name of the user, for which users should not wait.
 	BriefTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
 	Suggest func(*objref.NotFoundError) string
